@@ -1,0 +1,3 @@
+"""Shared by the scenarios and the tests of this repository."""
+
+pytest_plugins = ["pytester"]

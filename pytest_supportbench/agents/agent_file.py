@@ -1,0 +1,91 @@
+"""Reads agent files: ``kind``, ``model`` (or ``target``), ``options`` and ``prompt``, in YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pytest_supportbench.agents.spec import KINDS, LATER_KINDS, AgentSpec, build_spec, hint, later
+from pytest_supportbench.errors import FileError, UsageError
+from pytest_supportbench.yaml12 import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_PROMPT_CHARS: Final = 100_000
+"""A longer prompt leaves no room for the case in any model's context."""
+
+_FIELDS: Final = {"kind": "", "model": "", "target": "", "options": "", "prompt": ""}
+_EXAMPLE: Final = "write e.g. kind: ollama and model: qwen3:4b-instruct"
+
+
+def read_agent_file(raw: str, path: Path) -> AgentSpec:
+    """Return the spec that an agent file describes; its relative paths are taken from the file's own folder.
+
+    Raises `UsageError` that names the file, the field and the remedy.
+    """
+    if path.suffix == ".gguf":
+        raise UsageError(f"agent {raw!r} is a model, not an agent file; write local:{raw}")
+    try:
+        data = parse(_read(path, "the agent file"), str(path))
+    except FileError as error:
+        raise UsageError(str(error)) from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}: an agent file is a mapping, not a {type(data).__name__}; {_EXAMPLE}")
+    for name in data:
+        if name not in _FIELDS:
+            raise UsageError(f"{path}: unknown field {name!r}; {hint(str(name), _FIELDS)}")
+    kind = _kind(raw, path, data)
+    model, target = _text(path, data, "model"), _text(path, data, "target")
+    if model is not None and target is not None:
+        raise UsageError(f"{path}: model and target say the same thing; keep one")
+    target = model or target or ""
+    if kind == "local" and target:
+        target = str(path.parent / target)
+    options = data.get("options")
+    if options is not None and not isinstance(options, dict):
+        msg = f"{path}: options is a {type(options).__name__}; give a mapping such as {{num_ctx: 8192}}"
+        raise UsageError(msg)
+    prompt_path, prompt = _prompt(path, kind, _text(path, data, "prompt"))
+    return build_spec(
+        raw, kind, target, options or {}, prompt=prompt, prompt_path=prompt_path, name=path.stem
+    )
+
+
+def _kind(raw: str, path: Path, data: dict[str, object]) -> str:
+    kind = _text(path, data, "kind")
+    if kind is None:
+        raise UsageError(f"{path}: kind is missing; {_EXAMPLE}")
+    if kind in LATER_KINDS:
+        raise UsageError(later(raw, kind))
+    if kind not in KINDS:
+        raise UsageError(f"{path}: kind: {kind!r} is no kind of agent; {hint(kind, KINDS)}")
+    return kind
+
+
+def _prompt(path: Path, kind: str, value: str | None) -> tuple[str | None, str | None]:
+    if value is None:
+        return None, None
+    if not KINDS[kind].prompt:
+        raise UsageError(f"{path}: prompt: agents of kind {kind!r} take no prompt; drop the field")
+    source = path.parent / value
+    text = _read(source, f"{path}: prompt").strip()
+    if not text or len(text) > MAX_PROMPT_CHARS:
+        msg = f"{path}: prompt: {str(source)!r} has {len(text):,} characters; give 1 to {MAX_PROMPT_CHARS:,}"
+        raise UsageError(msg)
+    return str(source), text
+
+
+def _text(path: Path, data: dict[str, object], name: str) -> str | None:
+    value = data.get(name)
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise UsageError(f"{path}: {name}: {value!r} is no text; put it in quotes")
+
+
+def _read(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{what}: cannot read {str(path)!r} ({error.strerror}); check the path") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{what}: {str(path)!r} is not UTF-8; save it as UTF-8") from None

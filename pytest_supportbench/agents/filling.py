@@ -1,0 +1,127 @@
+"""Arguments for a tool from its JSON Schema and what the observation shows, without understanding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pytest_supportbench.protocol import Observation, ToolInfo
+
+MAX_DEPTH: Final = 6
+"""Deeper schemas (a type that contains itself) are filled with nothing."""
+
+SUMMARY: Final = "Please look at the customer's message."
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def arguments_for(tool: ToolInfo, observation: Observation) -> dict[str, Any]:
+    """Return a value for each required parameter of ``tool``, and for no other.
+
+    A choice is the value that the observation's policies mention most, else the first; a parameter that the
+    account shows under the same name (or as the id of the record of that name) takes the first such value.
+    """
+    seen = dict(reversed(list(_facts("", observation.account))))
+    texts = [_words(policy.text) for policy in observation.policies]
+    filler = _Filler(seen, texts, tool.parameters.get("$defs", {}))
+    return filler.object(tool.parameters, 0)
+
+
+def _facts(table: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the account's scalars by field name, and each record's ``id`` also as ``<table>_id``."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(item, Mapping | list):
+                yield from _facts(key, item, depth + 1)
+                continue
+            if key == "id" and table:
+                yield f"{table.removesuffix('s')}_id", item
+            yield key, item
+    elif isinstance(value, list):
+        for item in value:
+            yield from _facts(table, item, depth + 1)
+
+
+def _words(text: str) -> str:
+    """Return casefolded words, each between two blanks, so that whole phrases are found by plain search."""
+    return f" {'  '.join(_WORD.findall(text.casefold()))} "
+
+
+class _Filler:
+    """Fills one tool's schema; holds what it may draw on."""
+
+    def __init__(self, seen: Mapping[str, Any], texts: list[str], definitions: Mapping[str, Any]) -> None:
+        self._seen = seen
+        self._texts = texts
+        self._definitions = definitions
+
+    def object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        """Return an object with its required properties only."""
+        properties = schema.get("properties", {})
+        return {
+            name: self.value(name, properties.get(name, {}), depth) for name in schema.get("required", ())
+        }
+
+    def value(self, name: str, schema: Mapping[str, Any], depth: int) -> Any:  # noqa: PLR0911 - one for each type
+        """Return a value of the schema's own type."""
+        schema = self._resolved(schema)
+        if depth > MAX_DEPTH:
+            return None
+        if "const" in schema:
+            return schema["const"]
+        if schema.get("enum"):
+            return self._choice(schema["enum"])
+        kind = schema.get("type", "string")
+        kind = kind[0] if isinstance(kind, list) and kind else kind
+        seen = self._seen.get(name)
+        if _fits(seen, kind):
+            return seen
+        if kind == "object":
+            return self.object(schema, depth + 1)
+        if kind == "array":
+            item = schema.get("items", {})
+            return [self.value(name.removesuffix("s"), item, depth + 1)] if schema.get("minItems", 1) else []
+        if kind in {"integer", "number"}:
+            return max(1, schema.get("minimum", 1))
+        return self._text(name, schema) if kind == "string" else None if kind == "null" else False
+
+    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Follow references and take the first alternative that is not null."""
+        for _ in range(MAX_DEPTH):
+            options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+            if "$ref" in schema:
+                schema = self._definitions.get(str(schema["$ref"]).rsplit("/", 1)[-1], {})
+            elif options:
+                schema = next((option for option in options if option.get("type") != "null"), {})
+            else:
+                break
+        return schema
+
+    def _text(self, name: str, schema: Mapping[str, Any]) -> str:
+        if name == "id" or name.endswith("_id"):
+            ids = (value for key, value in self._seen.items() if key == "id" and isinstance(value, str))
+            return next(ids, "unknown")
+        if "pattern" in schema:
+            return "1"  # the patterns of our toolsets are those of decimal amounts
+        return SUMMARY[: schema.get("maxLength", len(SUMMARY))]
+
+    def _choice(self, values: list[Any]) -> Any:
+        def mentions(value: Any) -> int:
+            phrase = _words(str(value))
+            return sum(text.count(phrase) for text in self._texts) if phrase.strip() else 0
+
+        return max(values, key=mentions)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind == "string":
+        return isinstance(value, str)
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    return kind == "number" and isinstance(value, int | float) and not isinstance(value, bool)

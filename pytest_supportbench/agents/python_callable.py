@@ -1,0 +1,186 @@
+"""``python:pkg.mod:callable``: the user's own agent, in this process."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_supportbench.agents.base import JSON, BaseAgent
+from pytest_supportbench.errors import AgentFailure, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from pytest_supportbench.agents.spec import AgentSpec
+    from pytest_supportbench.protocol import Observation
+
+MAX_TRACEBACK_CHARS: Final = 2_000
+MAX_TRACEBACK_FRAMES: Final = 8
+
+_SHAPES: Final = "name a function, an async function, a class, or an object with reply()"
+
+
+class PythonAgent(BaseAgent):
+    """Calls a function, a coroutine function, or the ``reply`` (else ``__call__``) of an object.
+
+    A class is instantiated once, with the spec's options as keyword arguments. A function is a factory,
+    called likewise, if options are given or if it takes no observation. The root directory is searched after
+    ``sys.path`` and stays on it, since the user's modules may import their neighbours later.
+    """
+
+    def __init__(self, spec: AgentSpec, root: Path) -> None:
+        super().__init__(spec, root)
+        module_name, _, path = spec.target.partition(":")
+        module = _module(spec, module_name, root)
+        self._source = getattr(module, "__file__", None)
+        self._take(reply_of(spec, _made(spec, _attribute(spec, module, path))))
+
+    def _take(self, reply: Callable[[Observation], Any]) -> None:
+        self._reply = reply
+        self.is_async = inspect.iscoroutinefunction(reply) or inspect.iscoroutinefunction(
+            getattr(reply, "__call__", None)  # noqa: B004 - an instance may have an async __call__
+        )
+        self.window = 8 if self.is_async else 1
+
+    def reply(self, observation: Observation, /) -> Any:
+        """Return what the callable returns, unparsed; an awaitable of it for an asynchronous one.
+
+        The callable gets an observation of its own, so that mutating it reaches nobody else. Raises
+        `AgentFailure` with the end of the traceback for anything that it raises.
+        """
+        own = private(observation)
+        if self.is_async:
+            return self._await(own)
+        try:
+            result = self._reply(own)
+        except (Exception, SystemExit) as error:
+            raise AgentFailure(_traceback(error)) from error
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            msg = f"{self.spec.target} returned an awaitable from a plain function; declare it with async def"
+            raise AgentFailure(msg)
+        return result
+
+    async def _await(self, observation: Observation) -> Any:
+        try:
+            return await self._reply(observation)
+        except (Exception, SystemExit) as error:
+            raise AgentFailure(_traceback(error)) from error
+
+    def fingerprint(self) -> dict[str, JSON]:
+        """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none."""
+        import hashlib  # noqa: PLC0415 - once a run
+
+        digest = None
+        if self._source is not None and Path(self._source).is_file():
+            digest = hashlib.sha256(Path(self._source).read_bytes()).hexdigest()
+        return {**super().fingerprint(), "target": self.spec.target, "module_sha256": digest}
+
+
+def private(observation: Observation) -> Observation:
+    """Return an observation equal to the given one that shares nothing with it.
+
+    Through JSON this takes a third of what ``deepcopy`` does.
+    """
+    return observation.model_validate_json(observation.model_dump_json())
+
+
+def _module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
+    folder = str(root.resolve())
+    if folder not in sys.path:
+        sys.path.append(folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            msg = (
+                f"agent {spec.raw!r}: there is no module {error.name!r} on sys.path or in {folder}; add its "
+                'folder to the ini option pythonpath (pythonpath = ["src"]) or install its package'
+            )
+            raise UsageError(msg) from None
+        raise _broken(spec, f"importing {name!r} failed", error) from error
+    except (Exception, SystemExit) as error:
+        raise _broken(spec, f"importing {name!r} failed", error) from error
+
+
+def _attribute(spec: AgentSpec, module: ModuleType, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        if not hasattr(value, part):
+            names = (
+                [name for name in vars(value) if not name.startswith("_")]
+                if hasattr(value, "__dict__")
+                else []
+            )
+            close = difflib.get_close_matches(part, names, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"define it, or {_SHAPES}"
+            owner = getattr(value, "__name__", type(value).__name__)
+            raise UsageError(f"agent {spec.raw!r}: {owner!r} has no {part!r}; {guess}")
+        value = getattr(value, part)
+    return value
+
+
+def _made(spec: AgentSpec, value: Any) -> Any:
+    """Return an instance of a class, a factory's product, or the value itself."""
+    options = dict(spec.options)
+    if not (inspect.isclass(value) or (inspect.isroutine(value) and (options or not _takes_one(value)))):
+        if options:
+            names = ", ".join(options)
+            msg = f"agent {spec.raw!r}: options ({names}) go to a class or a factory"
+            raise UsageError(f"{msg}; {spec.target} is an object, drop them")
+        return value
+    try:
+        inspect.signature(value).bind(**options)
+    except TypeError as error:
+        msg = (
+            f"agent {spec.raw!r}: {spec.target} cannot be called with options ({', '.join(options)}): {error}"
+        )
+        raise UsageError(f"{msg}; a reply function takes one observation and no options") from None
+    except ValueError:
+        pass  # some built-in classes publish no signature; calling them tells
+    try:
+        return value(**options)
+    except (Exception, SystemExit) as error:
+        raise _broken(spec, f"calling {spec.target} to make the agent failed", error) from error
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def reply_of(spec: AgentSpec, value: Any) -> Callable[[Observation], Any]:
+    reply = getattr(value, "reply", value)
+    if callable(reply) and not inspect.isclass(reply):
+        return reply  # type: ignore[no-any-return]
+    raise UsageError(
+        f"agent {spec.raw!r}: {spec.target} is a {type(value).__name__}, not callable; {_SHAPES}"
+    )
+
+
+def _broken(spec: AgentSpec, what: str, error: BaseException) -> UsageError:
+    return UsageError(f"agent {spec.raw!r}: {what}; mend this first:\n{_traceback(error)}")
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the end of a traceback as safe, bounded text, without our own and importlib's frames."""
+    report = traceback.TracebackException.from_exception(error, limit=-MAX_TRACEBACK_FRAMES)
+    own = (__file__, "<frozen importlib", importlib.__file__)
+    report.stack = traceback.StackSummary.from_list(
+        [frame for frame in report.stack if not frame.filename.startswith(own)]
+    )
+    headline = "".join(report.format_exception_only())[: MAX_TRACEBACK_CHARS // 2]
+    frames = "".join(report.stack.format())[-(MAX_TRACEBACK_CHARS - len(headline)) :]
+    return f"{headline.strip()}\n{frames}".rstrip().encode("utf-8", "backslashreplace").decode()

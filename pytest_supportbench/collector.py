@@ -1,0 +1,91 @@
+"""Scenario files as pytest modules with one function per agent and trial."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pytest_supportbench.access import open_session
+from pytest_supportbench.errors import FileError
+
+if TYPE_CHECKING:
+    from pytest_supportbench.loading import BoundScenario
+
+CASE: Final = pytest.StashKey["Case"]()
+
+
+class Case:
+    """What one item runs: a scenario, the id of an agent (``None`` where none is named), and a trial from 1."""
+
+    __slots__ = ("agent", "bound", "trial")
+
+    def __init__(self, bound: BoundScenario, agent: str | None, trial: int) -> None:
+        self.bound = bound
+        self.agent = agent
+        self.trial = trial
+
+
+def _judge(supportbench_run: Any) -> None:
+    """Fail with the episode's whole story where it is no strict pass; errors were raised by the fixture."""
+    supportbench_run.assert_passed()
+
+
+def _function(name: str, path: Path) -> types.FunctionType:
+    """Return a copy of `_judge` that pytest sees as defined in the scenario file."""
+    code = _judge.__code__.replace(co_filename=str(path), co_firstlineno=1, co_name=name, co_qualname=name)
+    function = types.FunctionType(code, _judge.__globals__, name)
+    function.__dict__["__test__"] = True
+    return function
+
+
+class ScenarioFile(pytest.Module):
+    """Collects one scenario file.
+
+    A `pytest.Module` around a synthetic module, because then fixtures of every scope, overrides in a nested
+    conftest, ``-k``, ``-m``, ``--lf``, ``-n``, JUnit and HTML all work as for any test.
+    """
+
+    _cases: dict[str, Case]
+
+    def _getobj(self) -> types.ModuleType:
+        """Return the synthetic module; called once, since pytest keeps what it returns."""
+        session = open_session(self.config)
+        bound = session.load(self.path)
+        module = types.ModuleType(self.path.stem.replace(".", "_"))
+        module.__file__ = str(self.path)
+        self._cases = {}
+        for name, case in _cases(bound, session.settings.agents, session.settings.trials):
+            self._cases[name] = case
+            setattr(module, name, _function(name, self.path))
+        return module
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Yield an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
+        try:
+            items = list(super().collect())
+        except FileError as error:
+            raise self.CollectError(str(error)) from None
+        for item in items:
+            case = self._cases[item.name]
+            item.stash[CASE] = case
+            scenario = case.bound.scenario
+            item.extra_keyword_matches.update(
+                (*scenario.tags, scenario.category, scenario.failure_mode.code, *([case.agent] if case.agent else ()))
+            )
+            for tag in (*scenario.tags, scenario.category):
+                item.add_marker(pytest.mark.supportbench_tag(name=tag))
+        return items
+
+
+def _cases(bound: BoundScenario, agents: Iterable[str], trials: int) -> Iterator[tuple[str, Case]]:
+    names: list[str | None] = [*agents] or [None]
+    for agent in names:
+        for trial in range(1, trials + 1):
+            parts = [agent] if agent and len(names) > 1 else []
+            parts += [str(trial)] if trials > 1 else []
+            label = f"[{'-'.join(parts)}]" if parts else ""
+            yield f"{bound.scenario.id}{label}", Case(bound, agent, trial)

@@ -1,0 +1,96 @@
+"""The process that reports a run: it gathers rows, decides the exit status, closes the results file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pytest_supportbench.access import RUN
+
+if TYPE_CHECKING:
+    from pytest_supportbench.summary import AgentSummary, Row
+
+ATTRIBUTE: Final = "supportbench"
+"""The report attribute that carries rows from where an item ran to where it is reported; plain JSON data."""
+
+EXIT_USAGE: Final = 4
+EXIT_ERRORS_ONLY: Final = 10
+
+
+class Controller:
+    """Takes every report once; the last attempt at an episode counts."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._run_id, path = config.stash[RUN]
+        self._path = Path(path)
+        self._root = config.rootpath
+        self._rows: dict[str, Row] = {}
+        self._failed = 0
+        self._errors = 0
+        self._usage = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take a report's rows, and note what kind of failure it is if it is one."""
+        data: dict[str, Any] = getattr(report, ATTRIBUTE, {})
+        rows = data.get("rows", ())
+        for row in rows:
+            self._rows[row["key"]] = row
+        if not report.failed:
+            return
+        if data.get("usage"):
+            self._usage += 1
+        elif rows and rows[-1]["verdict"] == "error":
+            self._errors += 1
+        else:
+            self._failed += 1
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Set the exit status and write the closing line."""
+        session.exitstatus = self._exit_status(int(session.exitstatus))
+        if self._path.exists():
+            self._close(session, int(session.exitstatus))
+
+    def _exit_status(self, status: int) -> int:
+        """Return the status: failures win over errors, and errors alone have a status of their own."""
+        if status != pytest.ExitCode.TESTS_FAILED or self._failed:
+            return status
+        if self._errors:
+            return EXIT_ERRORS_ONLY
+        return EXIT_USAGE if self._usage else status
+
+    def _summaries(self) -> list[AgentSummary]:
+        from pytest_supportbench.summary import by_agent, summarise  # noqa: PLC0415 - only runs with scenarios
+
+        return [summarise(agent, rows) for agent, rows in by_agent(self._rows.values()).items()]
+
+    def _close(self, session: pytest.Session, status: int) -> None:
+        from pytest_supportbench.results import closing_line, write_closing  # noqa: PLC0415 - likewise
+
+        early = bool(session.shouldstop or session.shouldfail) or status in {2, 3}
+        line = closing_line(
+            self._path,
+            self._run_id,
+            reported=self._rows.keys(),
+            verdicts=[row["verdict"] for row in self._rows.values()],
+            agents=[summary.to_json() for summary in self._summaries()],
+            exit_status=status,
+            stopped_early=early,
+        )
+        write_closing(self._path, line)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the counts of each agent and where the results are."""
+        if not self._rows:
+            return
+        from pytest_supportbench.reporting.terminal import print_summary  # noqa: PLC0415 - likewise
+
+        print_summary(terminalreporter, list(self._rows.values()), self._summaries(), self._shown_path())
+
+    def _shown_path(self) -> str:
+        try:
+            return str(self._path.relative_to(self._root))
+        except ValueError:
+            return str(self._path)

@@ -1,0 +1,101 @@
+"""Says in one line what a scenario permits, what an agent did, and what went wrong first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_supportbench.conversation import Episode
+from pytest_supportbench.results import Result
+from pytest_supportbench.scenario import ZERO_TOLERANCE, Scenario
+from pytest_supportbench.scoring import Check, Score, brief
+from pytest_supportbench.scoring.tool_use import required_text
+from pytest_supportbench.toolset import ToolSpec
+
+
+def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
+    """Return the writes that lead to the expected outcome, such as ``refund: issue_refund(charge_id=ch_204)``."""
+    first = scenario.expected[0]
+    calls = [call for call in first.calls if specs[call.tool].effect == "writes"]
+    names = " or ".join(first.actions)
+    return f"{names}: {', then '.join(required_text(call) for call in calls)}" if calls else names
+
+
+def observed_path(episode: Episode) -> str:
+    """Return what the agent did, in the order that it did it, such as ``asked for confirmation, then stopped``."""
+    steps: list[str] = []
+    for record in episode.turns:
+        if record.turn is None:
+            steps.append("sent an invalid reply")
+            continue
+        for call in episode.calls:
+            if call.turn != record.number or call.effect == "reads":
+                continue
+            outcome = f" ({call.fault or (call.error.code if call.error else '')})" if call.error else ""
+            steps.append(f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}")
+        if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
+            steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
+    steps.append(_end(episode))
+    return brief(", then ".join(step for step in dict.fromkeys(steps) if step))
+
+
+def _end(episode: Episode) -> str:
+    if episode.error is not None:
+        return f"infrastructure error ({episode.error.cause})"
+    if episode.ending == "acted":
+        return f"action {episode.action}"
+    failed = [call.fault or "a fault" for call in episode.calls if call.fault and not call.seen_ok]
+    after = f" after the simulated {failed[-1]}" if failed else ""
+    return {
+        "asked": f"stopped{after}",
+        "turn_limit": f"reached no outcome within its turns{after}",
+        "time_limit": "ran out of time",
+        "invalid_reply": "stopped on invalid replies",
+        "agent_failed": f"failed: {episode.failure}",
+        "error": "",
+    }[episode.ending]
+
+
+def headline(result: Result) -> str:
+    """Return the one line that a failure report begins with: what went wrong first, and which dimensions failed."""
+    score = result.score
+    if score is None:
+        error = result.episode.error
+        assert error is not None
+        return f"infrastructure error ({error.cause}): {brief(error.message)}"
+    if score.strict:
+        return "passed"
+    dimensions = ", ".join(name.replace("_", " ") for name in score.failed_dimensions)
+    check = worst(score)
+    code = f"{check.code}: " if check.code else ""
+    return f"failed {dimensions}: {code}{_what(check)}"
+
+
+def _what(check: Check) -> str:
+    if check.id.startswith(("call:", "action", "state:", "fact:")):
+        return f"expected {brief(check.expected)}; {brief(check.actual)}"
+    return brief(check.actual)
+
+
+def worst(score: Score) -> Check:
+    """Return the failed check to name first: zero tolerance, other violations, wrong calls, wrong outcome, rest."""
+
+    def rank(check: Check) -> int:
+        if check.code in ZERO_TOLERANCE:
+            return 0
+        if check.code is not None and check.code not in {"missed_escalation", "unnecessary_handoff"}:
+            return 1
+        if check.code is not None:
+            return 2
+        for number, prefix in enumerate(("call:", "extra_writes", "action", "state:", "fact:"), start=3):
+            if check.id.startswith(prefix):
+                return number
+        return 9
+
+    failed: list[Any] = [
+        check
+        for name, dimension in score.dimensions.items()
+        if name != "explanation"
+        for check in dimension.failures
+    ]
+    return min(failed, key=rank)

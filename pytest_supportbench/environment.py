@@ -1,0 +1,342 @@
+"""One scenario's mock world: executes tool calls against the state, with faults and a virtual clock.
+
+Deterministic: ids and times come from the scenario and the calls alone, so two runs of one trace give equal
+records. Tools enforce what is possible, never what is allowed: judging is left to scoring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic import ValidationError
+
+from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.faults import FaultPlan, FaultReached, failure, split_batch, without_effect
+from pytest_supportbench.protocol import ToolCall, ToolEntry, ToolFailure, ToolInfo
+from pytest_supportbench.scenario import Article, Fault, FaultKind, Policy
+from pytest_supportbench.toolset import (
+    Context,
+    Deed,
+    Effect,
+    State,
+    Tables,
+    ToolError,
+    Toolset,
+    ToolSpec,
+    argument_problem,
+    shown,
+)
+
+Status: TypeAlias = Literal["ok", "partial", "error", "refused"]
+
+SECONDS_PER_CALL: Final = 1
+SECONDS_PER_TIMEOUT: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between two states.
+
+    ``field`` is ``None`` where a whole record was created (``before`` is ``None``) or removed (``after`` is).
+    ``counts`` is false for free text, times and generated ids.
+    """
+
+    table: str
+    id: str
+    field: str | None
+    before: Any
+    after: Any
+    counts: bool = True
+
+    @property
+    def path(self) -> str:
+        """The change's place as scenario files write it, such as ``charges.ch_204.status``."""
+        return f"{self.table}.{self.id}" + (f".{self.field}" if self.field else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One executed or refused tool call, as it is scored and stored.
+
+    ``number`` and ``turn`` count from 1. ``committed`` says that a write's effect is in the state, whether or not
+    the agent saw it succeed; ``replayed`` that an idempotency key returned an earlier result. ``owners`` has, for
+    each record touched, the subjects whom it belongs to.
+    """
+
+    number: int
+    turn: int
+    tool: str
+    arguments: dict[str, Any]
+    status: Status
+    result: Any = None
+    error: ToolFailure | None = None
+    fault: FaultKind | None = None
+    effect: Effect | None = None
+    committed: bool = False
+    replayed: bool = False
+    handoff: bool = False
+    does: Deed | None = None
+    owners: tuple[tuple[str, ...], ...] = ()
+    changes: tuple[Change, ...] = ()
+    at: str = ""
+
+    @property
+    def seen_ok(self) -> bool:
+        """Whether the agent saw the call succeed, wholly or in part."""
+        return self.status in {"ok", "partial"}
+
+    @property
+    def done(self) -> bool:
+        """Whether a required call can be met by this one: a committed write, or a read that came back."""
+        return self.committed if self.effect == "writes" else self.seen_ok
+
+    def entry(self) -> ToolEntry:
+        """Return the call as the transcript shows it to the agent."""
+        return ToolEntry(
+            tool=self.tool,
+            arguments=self.arguments,
+            status="error" if self.status == "refused" else self.status,
+            result=self.result,
+            error=self.error,
+        )
+
+
+def differences(before: Tables, after: Tables) -> tuple[Change, ...]:
+    """Return what differs between two snapshots, field by field, in table order.
+
+    Records are frozen, so equal objects are skipped by identity.
+    """
+    found: list[Change] = []
+    for name, table in after.items():
+        old_table = before.get(name, {})
+        if table == old_table:
+            continue
+        for key, record in table.items():
+            old = old_table.get(key)
+            if old is None:
+                found.append(Change(name, key, None, None, record.comparable()))
+            elif old is not record:
+                ignored = record.free_text | record.volatile
+                was, now = old.model_dump(mode="json"), record.model_dump(mode="json")
+                found.extend(
+                    Change(name, key, field, was.get(field), value, field not in ignored)
+                    for field, value in now.items()
+                    if was.get(field) != value
+                )
+        found.extend(
+            Change(name, key, None, old.comparable(), None)
+            for key, old in old_table.items()
+            if key not in table
+        )
+    return tuple(found)
+
+
+class Environment:
+    """The world of one episode.
+
+    ``state`` is copied; ``permitted`` names the tools that the scenario allows; ``subject`` is whose records the
+    first observation shows.
+    """
+
+    def __init__(
+        self,
+        toolset: type[Toolset[Any]],
+        state: State,
+        *,
+        as_of: datetime,
+        permitted: Iterable[str],
+        faults: Sequence[Fault] = (),
+        subject: str = "",
+        policies: tuple[Policy, ...] = (),
+        knowledge: tuple[Article, ...] = (),
+    ) -> None:
+        self._context = Context(as_of, policies=policies, knowledge=knowledge, subject=subject)
+        self._initial = state
+        self._state = state.copy_state()
+        self._toolset = toolset(self._state, self._context)
+        self._permitted = {name: toolset.specs[name] for name in permitted}
+        self._faults = FaultPlan(faults)
+        self._replays: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {}
+        self.before: Final = state.snapshot()
+        self.calls: list[CallRecord] = []
+
+    @property
+    def tools(self) -> tuple[ToolInfo, ...]:
+        """The permitted tools as the agent sees them."""
+        return tuple(spec.info for spec in self._permitted.values())
+
+    @property
+    def after(self) -> Tables:
+        """The tables as they are now."""
+        return self._state.tables
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time."""
+        return self._context.now
+
+    def account(self, visible: Iterable[str]) -> dict[str, Any]:
+        """Return what the first observation shows of the customer's own records, by the names given."""
+        return {name: self._toolset.view(name) for name in visible}
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return how the state differs from the one that the scenario began with."""
+        return differences(self.before, self._state.tables)
+
+    def faults(self) -> tuple[FaultReached, ...]:
+        """Say for each declared fault whether a call reached it."""
+        return self._faults.report()
+
+    def call(self, call: ToolCall, turn: int) -> CallRecord:
+        """Execute one call and return its record; whatever the agent sent, nothing is raised for it.
+
+        Raises `ToolsetError` where the toolset itself is broken.
+        """
+        record = self._execute(call, turn, len(self.calls) + 1)
+        self.calls.append(record)
+        self._context.advance(SECONDS_PER_TIMEOUT if record.fault == "timeout" else SECONDS_PER_CALL)
+        return record
+
+    def _execute(self, call: ToolCall, turn: int, number: int) -> CallRecord:
+        base: dict[str, Any] = {
+            "number": number,
+            "turn": turn,
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "at": self._context.now.isoformat(),
+        }
+        spec = self._permitted.get(call.tool)
+        if spec is None:
+            known = self._toolset.specs.get(call.tool)
+            code = "not_permitted" if known else "unknown_tool"
+            text = f"the tool {call.tool!r} is not among the tools of this case"
+            return CallRecord(
+                **base,
+                status="refused",
+                error=ToolFailure(code=code, message=text),
+                effect=known.effect if known else None,
+                handoff=bool(known and known.handoff),
+                owners=self._owners_of(call.arguments.values()) if known else (),
+            )
+        base |= {"effect": spec.effect, "handoff": spec.handoff, "does": spec.does}
+        named = self._owners_of(call.arguments.values())
+        try:
+            arguments = spec.validate(call.arguments)
+        except ValidationError as error:
+            problem = ToolFailure(code="invalid_arguments", message=argument_problem(error))
+            return CallRecord(**base, status="refused", error=problem, owners=named)
+        fault = self._faults.next_call(spec.name)
+        if fault is not None:
+            base["fault"] = fault.kind
+            if without_effect(fault):
+                error_ = failure(fault, f"req_{number:04}")
+                return CallRecord(**base, status="error", error=error_, owners=named)
+        return self._run(spec, call, arguments, fault, base, named)
+
+    def _run(
+        self,
+        spec: ToolSpec,
+        call: ToolCall,
+        arguments: dict[str, Any],
+        fault: Fault | None,
+        base: dict[str, Any],
+        named: tuple[tuple[str, ...], ...],
+    ) -> CallRecord:
+        """Run a call that reaches the tool, whole or not at all."""
+        key = arguments.get("idempotency_key") if spec.effect == "writes" else None
+        body = {name: value for name, value in arguments.items() if name != "idempotency_key"} if key else {}
+        if key and (spec.name, key) in self._replays:
+            return self._replay(self._replays[spec.name, key], key, body, fault, base, named)
+        left: list[Any] = []
+        toolset = self._toolset
+        if fault is not None and fault.kind == "partial":
+            arguments, left = split_batch(fault, arguments)
+        elif fault is not None and fault.kind == "wrong_record":
+            arguments = spec.validate({**call.arguments, **(fault.arguments or {})})
+        elif fault is not None and fault.kind == "stale":
+            toolset = type(self._toolset)(self._initial.copy_state(), self._context)
+        before = self._state.snapshot()
+        toolset.touched.clear()
+        try:
+            result = shown(spec.run(toolset, arguments))
+        except ToolError as error:
+            self._state.restore(before)
+            refusal = ToolFailure(code=error.code, message=str(error), retryable=error.retryable)
+            return CallRecord(**base, status="error", error=refusal, owners=self._merge(named, toolset))
+        except ToolsetError:
+            raise
+        except Exception as error:
+            msg = f"the tool {spec.name!r} of {type(toolset).__name__} crashed: {type(error).__name__}: {error}"
+            raise ToolsetError(msg) from error
+        changes = self._checked_changes(spec, before)
+        writes = spec.effect == "writes"
+        if key:
+            self._replays[spec.name, key] = (body, result)
+        wrong = fault is not None and fault.kind == "wrong_record"
+        base |= {
+            "committed": writes,
+            "changes": changes,
+            "owners": named if wrong else self._merge(named, toolset),
+        }
+        if fault is not None and fault.kind == "timeout":
+            return CallRecord(**base, status="error", error=failure(fault, f"req_{base['number']:04}"))
+        if left:
+            text = f"{len(left)} of the items were not processed: {shown(left)}"
+            error_ = ToolFailure(code="partial", message=text, retryable=True)
+            return CallRecord(**base, status="partial", result=result, error=error_)
+        return CallRecord(**base, status="ok", result=result)
+
+    def _replay(
+        self,
+        stored: tuple[dict[str, Any], Any],
+        key: str,
+        body: dict[str, Any],
+        fault: Fault | None,
+        base: dict[str, Any],
+        named: tuple[tuple[str, ...], ...],
+    ) -> CallRecord:
+        """Answer a repeated idempotency key: the earlier result for the same body, else an error."""
+        earlier, result = stored
+        if body != earlier:
+            text = f"the idempotency key {key!r} was used before with other arguments"
+            error = ToolFailure(code="idempotency_conflict", message=text)
+            return CallRecord(**base, status="error", error=error, owners=named)
+        if fault is not None and fault.kind == "timeout":
+            error = failure(fault, f"req_{base['number']:04}")
+            return CallRecord(**base, status="error", error=error, replayed=True, owners=named)
+        return CallRecord(**base, status="ok", result=result, replayed=True, owners=named)
+
+    def _checked_changes(self, spec: ToolSpec, before: Tables) -> tuple[Change, ...]:
+        changes = differences(before, self._state.tables)
+        if changes and spec.effect == "reads":
+            msg = f"the tool {spec.name!r} is marked 'reads' and changed {changes[0].path}; mark it 'writes'"
+            raise ToolsetError(msg)
+        return changes
+
+    def _merge(self, named: tuple[tuple[str, ...], ...], toolset: Toolset[Any]) -> tuple[tuple[str, ...], ...]:
+        touched = {tuple(sorted(owners)) for owners in toolset.touched if owners}
+        return tuple(sorted(touched.union(named)))
+
+    def _owners_of(self, values: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
+        """Return the owners of every record that one of the argument values names by id."""
+        found: set[tuple[str, ...]] = set()
+        for value in _strings(values):
+            for table in self._initial.tables.values():
+                record = table.get(value)
+                if record is not None and record.owners:
+                    found.add(tuple(sorted(record.subjects())))
+        found.discard(())
+        return tuple(sorted(found))
+
+
+def _strings(values: Iterable[Any]) -> Iterable[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _strings(value)
+        elif isinstance(value, Mapping):
+            yield from _strings(value.values())

@@ -1,0 +1,218 @@
+"""The fixtures that scenario items use, and that users override or request in tests of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_supportbench.access import open_session
+from pytest_supportbench.collector import CASE
+from pytest_supportbench.errors import SupportBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_supportbench.loading import BoundScenario
+    from pytest_supportbench.results import Result
+    from pytest_supportbench.runner import Job
+    from pytest_supportbench.scoring import Score
+    from pytest_supportbench.session import BenchSession
+
+RUNS = pytest.StashKey[list["Run"]]()
+ATTEMPTS = pytest.StashKey[int]()
+
+
+class Run:
+    """A finished, scored episode, as tests see it.
+
+    ``verdict`` is ``passed`` or ``failed`` (an ``error`` is raised before a test gets here); ``score`` has the five
+    dimensions with their checks, ``result.episode`` the turns, calls and changes.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    @property
+    def verdict(self) -> str:
+        """``passed`` for a strict pass, else ``failed``, or ``error`` where the infrastructure broke."""
+        return self.result.verdict
+
+    @property
+    def score(self) -> Score:
+        """The score; there is none for an infrastructure error, which is raised before."""
+        assert self.result.score is not None
+        return self.result.score
+
+    def assert_passed(self) -> None:
+        """Fail the test with the verdict, the dimensions and the failed checks where this is no strict pass."""
+        if self.verdict != "passed":
+            from pytest_supportbench.reporting.sections import failure_text  # noqa: PLC0415 - only failures
+
+            pytest.fail(failure_text(self.result), pytrace=False)
+
+
+def is_overridden(item: pytest.Item) -> bool:
+    """Tell whether the user's own ``supportbench_agent`` fixture serves this item.
+
+    pytest has no public question for this; where its answer is not to be had, the careful one is yes, since then
+    the episode runs in the fixture and asks the fixture for its agent.
+    """
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("supportbench_agent")
+    if not definitions:
+        return True
+    return getattr(definitions[-1].func, "__module__", "") != __name__
+
+
+@pytest.fixture
+def supportbench_scenario(request: pytest.FixtureRequest) -> BoundScenario:
+    """Return the scenario of this item, bound to its suite and toolset."""
+    case = request.node.stash.get(CASE, None)
+    if case is None:
+        pytest.fail(
+            "supportbench_scenario belongs to scenario items; in a test of your own, request the fixture "
+            "'supportbench' and call supportbench.run('path.scenario.yaml')",
+            pytrace=False,
+        )
+    bound: BoundScenario = case.bound
+    return bound
+
+
+@pytest.fixture
+def supportbench_agent(request: pytest.FixtureRequest) -> Any:
+    """Return the agent under test; override this fixture to plug in your own callable or object with reply()."""
+    session = open_session(request.config)
+    case = request.node.stash.get(CASE, None)
+    name = case.agent if case is not None else next(iter(session.settings.agents), None)
+    return _or_fail(request.node, lambda: session.agent(name))
+
+
+@pytest.fixture
+def supportbench_run(
+    request: pytest.FixtureRequest, supportbench_scenario: BoundScenario, supportbench_agent: Any
+) -> Run:
+    """Run the item's episode, or fetch it where it ran ahead, and return it scored.
+
+    An infrastructure error fails the set-up, so that pytest shows E and not F: it says nothing about the agent.
+    """
+    item = request.node
+    session = open_session(request.config)
+    case = item.stash[CASE]
+    attempt = item.stash.get(ATTEMPTS, 0) + 1
+    item.stash[ATTEMPTS] = attempt
+    if is_overridden(item):
+        name = session.adopt(case.agent or _name_of(supportbench_agent), supportbench_agent)
+        job = make_job(item, name, attempt)
+        return _finish(item, session, lambda: session.run_inline(job))
+    job = make_job(item, case.agent, attempt)
+    from pytest_supportbench.upcoming import UPCOMING  # noqa: PLC0415 - that module imports this one
+
+    upcoming = request.config.stash[UPCOMING].after(item)
+    return _finish(item, session, lambda: session.run(job, upcoming))
+
+
+@pytest.fixture
+def supportbench(request: pytest.FixtureRequest, supportbench_agent: Any) -> Bench:
+    """Return a handle that runs scenario files in tests of your own."""
+    return Bench(request, supportbench_agent)
+
+
+class Bench:
+    """Runs scenarios by path, with the configured agent or one that is given."""
+
+    def __init__(self, request: pytest.FixtureRequest, agent: Any) -> None:
+        self._request = request
+        self._agent = agent
+
+    def run(self, path: str | Path, *, agent: Any = None, trial: int = 1) -> Run:
+        """Run one scenario file now and return it scored; paths are relative to the test file's folder.
+
+        ``agent`` is a callable or an object with ``reply``, used in place of the configured one. Fails the test for
+        a broken file or an infrastructure error, naming the remedy.
+        """
+        session = self._open_session(request.config)
+        item = self._request.node
+        chosen = self._agent if agent is None else agent
+        file = self._request.path.parent / path
+
+        def result() -> Result:
+            from pytest_supportbench.runner import Job  # noqa: PLC0415 - only runs with scenarios need it
+
+            bound = session.load(file)
+            name = session.name_of(chosen) or session.adopt(_name_of(chosen), chosen)
+            return session.run_inline(Job(f"{item.nodeid}:{bound.scenario.id}", bound, name, trial))
+
+        return _finish(item, session, result)
+
+
+def make_job(item: pytest.Item, agent: str, attempt: int) -> Job:
+    """Return the job of a scenario item; a rerun is a job of its own."""
+    from pytest_supportbench.runner import Job  # noqa: PLC0415 - only runs with scenarios need it
+
+    case = item.stash[CASE]
+    return Job(f"{item.nodeid}#{attempt}", case.bound, agent, case.trial, attempt)
+
+
+def _finish(item: pytest.Item, session: BenchSession, run: Callable[[], Result]) -> Run:
+    from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - only runs with scenarios need it
+
+    try:
+        result = _or_fail(item, run)
+    except TooManyHung as error:
+        item.session.shouldstop = str(error)
+        pytest.fail(str(error), pytrace=False)
+    finished = Run(result)
+    item.stash.setdefault(RUNS, []).append(finished)
+    item.user_properties.extend(properties(result))
+    if result.episode.error is not None:
+        error = result.episode.error
+        text = f"infrastructure error ({error.cause}): {error.message}"
+        pytest.fail(f"{text}\n{error.remedy}" if error.remedy else text, pytrace=False)
+    return finished
+
+
+USAGE = pytest.StashKey[bool]()
+
+
+def _or_fail(item: pytest.Item, call: Callable[[], Any]) -> Any:
+    """Return what ``call`` returns; a user's mistake fails with its message and without a traceback of ours."""
+    try:
+        return call()
+    except SupportBenchError as error:
+        item.stash[USAGE] = True
+        message = str(error)
+    pytest.fail(message, pytrace=False)
+
+
+def _name_of(agent: Any) -> str:
+    """Return a short name for an agent that a fixture or a test supplied."""
+    import re  # noqa: PLC0415 - only such agents need it
+
+    name = getattr(agent, "__name__", None) or type(agent).__name__
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(name)).strip("-")[:80] or "agent"
+
+
+def properties(result: Result) -> list[tuple[str, str]]:
+    """Return flat pairs for JUnit: scenario, agent, trial, verdict, dimensions, escalation class, violations."""
+    pairs = [
+        ("supportbench_scenario", result.bound.scenario.id),
+        ("supportbench_category", result.bound.scenario.category),
+        ("supportbench_agent", result.agent),
+        ("supportbench_trial", str(result.trial)),
+        ("supportbench_verdict", result.verdict),
+    ]
+    if result.score is not None:
+        score = result.score
+        pairs += [
+            (f"supportbench_{name}", "passed" if dimension.passed else "failed")
+            for name, dimension in score.dimensions.items()
+            if name != "explanation"
+        ]
+        share = score.dimensions["explanation"].share
+        pairs.append(("supportbench_explanation_uncalibrated", "" if share is None else f"{share:.2f}"))
+        pairs.append(("supportbench_escalation_class", score.escalation_class))
+        pairs.append(("supportbench_violations", ",".join(score.codes)))
+    elif result.episode.error is not None:
+        pairs.append(("supportbench_error", result.episode.error.cause))
+    return pairs

@@ -1,0 +1,285 @@
+"""Scenario and suite files to typed, checked values; one broken file gives all its problems at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from pytest_supportbench.consistency import check_scenario, check_suite
+from pytest_supportbench.errors import FileError, Problem, SupportBenchError
+from pytest_supportbench.findings import Finding, shown
+from pytest_supportbench.scenario import Policy, Scenario, Suite
+from pytest_supportbench.source import Source, read_text
+from pytest_supportbench.toolsets import resolve
+from pytest_supportbench.validation import explain
+from pytest_supportbench.vocabulary import Vocabulary, vocabulary
+from pytest_supportbench.yaml12 import parse
+from pytest_supportbench.yaml_positions import positions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pytest_supportbench.toolset import State, Toolset
+
+SUITE_FILE: Final = "suite.yaml"
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSuite:
+    """A suite with its toolset; ``path`` is its file.
+
+    ``registered`` says that a plugin registered the toolset under the name that the suite gives. Pickles as
+    data, so that a toolset which is declared in YAML, and hence in no module, can travel too.
+    """
+
+    suite: Suite
+    toolset: type[Toolset[Any]]
+    path: Path
+    registered: bool = False
+    known: Vocabulary = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Gather the names that scenarios may use, once."""
+        object.__setattr__(self, "known", vocabulary(self.suite, self.toolset))
+
+    def policy(self, policy_id: str) -> Policy | None:
+        """Return a policy of the suite's pack, or ``None`` where it has none of that id."""
+        return next((policy for policy in self.suite.policies if policy.id == policy_id), None)
+
+    def __reduce__(self) -> tuple[Any, tuple[Suite, type[Toolset[Any]] | None, Path]]:
+        return _suite_again, (self.suite, self.toolset if self.registered else None, self.path)
+
+
+def _suite_again(suite: Suite, toolset: type[Toolset[Any]] | None, path: Path) -> BoundSuite:
+    if toolset is not None:
+        return BoundSuite(suite, toolset, path, registered=True)
+    return BoundSuite(suite, resolve(suite.toolset, path.parent), path)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScenario:
+    """A scenario that is known to fit its suite. ``state`` is the typed initial state; nothing may change it.
+
+    ``path`` names the file as it was given; ``sha256`` is of the canonical JSON of the file's data, so that
+    comments and layout do not count.
+    """
+
+    scenario: Scenario
+    suite: BoundSuite
+    state: State
+    path: str
+    sha256: str
+
+    def __reduce__(self) -> tuple[Any, tuple[Scenario, BoundSuite, str, str]]:
+        return _scenario_again, (self.scenario, self.suite, self.path, self.sha256)
+
+
+def _scenario_again(scenario: Scenario, suite: BoundSuite, path: str, sha256: str) -> BoundScenario:
+    state = suite.toolset.state_type.model_validate(scenario.state)
+    return BoundScenario(scenario, suite, state, path, sha256)
+
+
+class Loader:
+    """Loads many scenarios and each suite once; ``root`` is where the search for a suite file ends.
+
+    ``toolsets`` are the registered ones by name, which a suite's ``toolset`` may give.
+    A suite that cannot be loaded is remembered as well, so that each of its scenarios reports it at no cost.
+    """
+
+    def __init__(
+        self, root: Path | None = None, toolsets: Mapping[str, type[Toolset[Any]]] | None = None
+    ) -> None:
+        self.root = root
+        self._toolsets = dict(toolsets or {})
+        self._suites: dict[Path, BoundSuite | FileError] = {}
+        self._found: dict[Path, Path | None] = {}
+
+    def suite(self, path: Path) -> BoundSuite:
+        """Return the suite in the file ``path``. Raises `FileError`."""
+        suite = self._suites.get(path)
+        if suite is None:
+            try:
+                suite = load_suite(path, self._toolsets)
+            except FileError as error:
+                suite = error
+            self._suites[path] = suite
+        if isinstance(suite, FileError):
+            raise FileError(suite.problems)
+        return suite
+
+    def suites(self) -> tuple[BoundSuite, ...]:
+        """Return the suites loaded so far, in the order of their files."""
+        loaded = [suite for suite in self._suites.values() if isinstance(suite, BoundSuite)]
+        return tuple(sorted(loaded, key=lambda suite: suite.path))
+
+    def load(self, path: Path) -> BoundScenario:
+        """Return the scenario in the file ``path``, bound to the nearest suite. Raises `FileError`."""
+        folder = path.parent
+        if folder not in self._found:
+            self._found[folder] = find_suite(folder, self.root)
+        suite_path = self._found[folder]
+        if suite_path is None:
+            raise FileError((_no_suite(path),))
+        return load_scenario(path, self.suite(suite_path))
+
+
+def find_suite(path: Path, root: Path | None = None) -> Path | None:
+    """Return the nearest ``suite.yaml`` in the folder ``path`` or above it up to ``root``, or ``None``."""
+    start = path.absolute()
+    last = root.absolute() if root else None
+    for folder in (start, *start.parents):
+        candidate = folder / SUITE_FILE
+        if candidate.is_file():
+            return candidate
+        if folder == last:
+            return None
+    return None
+
+
+def read_yaml(path: Path) -> Any:
+    """Return a YAML file as plain values. Raises `FileError` where it cannot be read or is no plain YAML."""
+    return parse(read_text(path), str(path))
+
+
+def load_suite(path: Path, toolsets: Mapping[str, type[Toolset[Any]]] | None = None) -> BoundSuite:
+    """Return the suite in a ``suite.yaml``, whose toolset may be one of ``toolsets`` by name.
+
+    Raises `FileError` with all that is wrong in the file and in those it names.
+    """
+    source = Source(path)
+    data = dict(source.mapping("a suite"))
+    parts: dict[str, Source] = {}
+    for name in ("policies", "knowledge"):
+        if isinstance(data.get(name), str):
+            data[name] = _part(source, name, parts)
+    findings = check_suite(data)
+    try:
+        suite = Suite.model_validate(data)
+    except ValidationError as error:
+        findings += explain(error, Suite, data)
+    name = data.get("toolset", "saas")
+    toolset = (toolsets or {}).get(name) if isinstance(name, str) else None
+    registered = toolset is not None
+    try:
+        if toolset is None and isinstance(name, str | dict):
+            toolset = resolve(name, path.parent)
+    except FileError as error:
+        source.problems += error.problems
+    except SupportBenchError as error:
+        message, _, remedy = str(error).partition("; ")
+        findings.append(Finding(("toolset",), message, remedy))
+    for finding in findings:
+        part = parts.get(str(finding.place[0])) if finding.place else None
+        if part is None:
+            source.add(finding)
+        else:
+            part.add(replace(finding, place=finding.place[1:]))
+    source.problems += [problem for part in parts.values() for problem in part.problems]
+    source.refuse()
+    assert toolset is not None
+    return BoundSuite(suite, toolset, path, registered)
+
+
+def _part(source: Source, name: str, parts: dict[str, Source]) -> Any:
+    """Return the list in the file that a suite names for ``policies`` or ``knowledge``."""
+    file_name: str = source.data[name]
+    if Path(file_name).name != file_name:
+        source.add(Finding((name,), f"is {shown(file_name)}", "name a YAML file in the suite's own folder"))
+        return []
+    try:
+        part = Source(source.path.with_name(file_name))
+    except FileError as error:
+        source.problems += error.problems
+        return []
+    parts[name] = part
+    return part.data
+
+
+def _no_suite(path: Path) -> Problem:
+    message = f"there is no {SUITE_FILE} beside this file or above it"
+    return Problem(str(path), 1, 1, "", message, "add one; `supportbench new` writes one too")
+
+
+def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
+    """Return the scenario in a file, bound to ``suite`` or to the nearest one.
+
+    Raises `FileError` with all that is wrong in the file, in line order.
+    """
+    if suite is None:
+        suite_path = find_suite(path)
+        if suite_path is None:
+            raise FileError((_no_suite(path),))
+        suite = load_suite(suite_path)
+    source = Source(path)
+    data = source.mapping("a scenario")
+    findings: list[Finding] = []
+    scenario = state = None
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        findings += explain(error, Scenario, data)
+    if isinstance(data.get("state"), dict):
+        try:
+            state = suite.toolset.state_type.model_validate(data["state"])
+        except ValidationError as error:
+            findings += [
+                replace(finding, place=("state", *finding.place))
+                for finding in explain(error, suite.toolset.state_type, data["state"])
+            ]
+    fits = check_scenario(data, suite.known, state)
+    # The order of calls is checked here with exact positions; the model only says which outcome is wrong.
+    ordered = {finding.place[: finding.place.index("calls")] for finding in fits if "calls" in finding.place}
+    for finding in (*(finding for finding in findings if finding.place not in ordered), *fits):
+        source.add(finding)
+    source.refuse()
+    assert scenario is not None
+    assert state is not None
+    sha256 = hashlib.sha256(_CANONICAL.encode(data).encode()).hexdigest()
+    return BoundScenario(scenario, suite, state, source.name, sha256)
+
+
+def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:
+    """Return what a run records of each suite: its name and version, its toolset's, and a ``sha256``.
+
+    The hash is of the suite's data and of every ``*.scenario.yaml`` below its folder, by relative path,
+    whether or not a run selects it.
+    """
+    return [
+        {
+            "name": bound.suite.name,
+            "version": bound.suite.version,
+            "toolset": bound.toolset.name,
+            "toolset_version": bound.toolset.version,
+            "sha256": _root_hash(bound),
+        }
+        for bound in suites
+    ]
+
+
+def _root_hash(bound: BoundSuite) -> str:
+    root = hashlib.sha256(bound.suite.model_dump_json(by_alias=True).encode())
+    folder = bound.path.parent
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.scenario.yaml")}
+    for name in sorted(files):
+        root.update(f"\n{name}\0{hashlib.sha256(files[name].read_bytes()).hexdigest()}".encode())
+    return root.hexdigest()
+
+
+def check_unique(scenarios: Iterable[BoundScenario]) -> tuple[Problem, ...]:
+    """Return a problem for every scenario whose id another one of the same suite has already."""
+    first: dict[tuple[Path, str], str] = {}
+    problems = []
+    for bound in scenarios:
+        name = bound.scenario.id
+        other = first.setdefault((bound.suite.path, name), bound.path)
+        if other != bound.path:
+            line, column = positions(read_text(Path(bound.path))).at(("id",))
+            message = f"{name!r} is the id of {other} too"
+            problems.append(Problem(bound.path, line, column, "id", message, "give each scenario its own"))
+    return tuple(problems)

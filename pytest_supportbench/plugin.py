@@ -1,0 +1,135 @@
+"""The pytest plugin: every hook delegates, and nothing heavy is imported before a scenario is collected."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_supportbench import hookspecs, settings
+from pytest_supportbench.access import RUN, SETTINGS, open_session, opened_session
+from pytest_supportbench.collector import ScenarioFile
+from pytest_supportbench.controller import ATTRIBUTE, Controller
+from pytest_supportbench.fixtures import (
+    RUNS,
+    USAGE,
+    supportbench,
+    supportbench_agent,
+    supportbench_run,
+    supportbench_scenario,
+)
+from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
+
+__all__ = ["supportbench", "supportbench_agent", "supportbench_run", "supportbench_scenario"]
+
+WORKER: Final = "workerinput"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare options and ini names."""
+    settings.add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that users implement."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options, and decide where results go; under xdist the controller decides for its workers."""
+    config.addinivalue_line(
+        "markers",
+        "supportbench_tag(name): a scenario's tag or category; select with -m 'supportbench_tag(name=\"pilot\")'",
+    )
+    config.stash[SETTINGS] = chosen = settings.read_settings(config)
+    worker = getattr(config, WORKER, None)
+    if worker is not None:
+        config.stash[RUN] = worker["supportbench_run"]
+        return
+    config.stash[RUN] = settings.place_results(chosen)
+    config.pluginmanager.register(Controller(config), "supportbench-controller")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker the run's id and its one results file."""
+    node.workerinput["supportbench_run"] = node.config.stash[RUN]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Name the agents, where any are configured."""
+    agents = config.stash[SETTINGS].agents
+    return f"supportbench agents: {', '.join(spec.raw for spec in agents.values())}" if agents else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    """Claim the files that the ini option ``supportbench_files`` names, and no others."""
+    if any(fnmatch(file_path.name, pattern) for pattern in parent.config.getini(settings.FILES)):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config) -> None:
+    """Make the order of items known, so that episodes can run ahead in it."""
+    config.stash[UPCOMING] = Upcoming(session)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Note the next item, which is all that an xdist worker knows of what comes."""
+    item.config.stash[NEXT] = nextitem
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Route the output of episodes that run ahead away from this item's."""
+    _route_output(item.config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Route it again: pytest put other streams in place for this phase."""
+    _route_output(item.config)
+
+
+def _route_output(config: pytest.Config) -> None:
+    session = opened_session(config)
+    if session is not None:
+        session.scheduler.output.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach rows and sections to the report that ends an item."""
+    report = yield
+    _route_output(item.config)
+    if call.when != "call" and not (call.when == "setup" and report.failed):
+        return report
+    runs = item.stash.get(RUNS, [])
+    item.stash[RUNS] = []
+    data: dict[str, Any] = {"usage": True} if item.stash.get(USAGE, False) else {}
+    if runs:
+        session = open_session(item.config)
+        data["rows"] = [session.row(run.result) for run in runs]
+        if report.failed or session.settings.passed_sections:
+            from pytest_supportbench.reporting.sections import sections  # noqa: PLC0415 - mostly failures only
+
+            for run in runs:
+                report.sections.extend(sections(run.result))
+    if data:
+        setattr(report, ATTRIBUTE, data)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop what runs ahead, at once; the controller closes the results file after this."""
+    opened = opened_session(session.config)
+    if opened is not None:
+        opened.close()

@@ -1,0 +1,138 @@
+"""The summary at the end of a run, for 80 columns: what passed, how it escalated, what it broke, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pytest_supportbench.reporting.text import clean, wrapped
+from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share
+
+if TYPE_CHECKING:
+    import pytest
+
+MAX_FAILURES: Final = 20
+_CLASSES: Final = (
+    ("correct_escalation", "correct escalation"),
+    ("misrouted", "misrouted"),
+    ("missed_escalation", "missed escalation"),
+    ("correct_autonomy", "correct autonomy"),
+    ("unnecessary_handoff", "unnecessary hand-off"),
+    ("abandoned", "abandoned"),
+)
+
+
+def print_summary(
+    reporter: pytest.TerminalReporter, rows: Sequence[Row], summaries: Sequence[AgentSummary], path: str
+) -> None:
+    """Print each agent's counts, and the results file's path."""
+    suites = ", ".join(sorted({row["suite"] for row in rows}))
+    reporter.section(f"supportbench: {suites}", sep="=", bold=True)
+    for summary in summaries:
+        good = summary.passed.whole and summary.passed.part == summary.passed_of_all.whole
+        reporter.write_line(title(summary), bold=True, green=bool(good), red=not good)
+        for line in lines(summary, verbose=reporter.verbosity > 0):
+            reporter.write_line(line)
+    reporter.write_line("")
+    reporter.write_line(f"results: {path}")
+
+
+def title(summary: AgentSummary) -> str:
+    """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
+    text = f"{summary.agent}: {summary.passed} passed all four dimensions"
+    broken = summary.passed_of_all.whole - summary.passed.whole
+    if broken:
+        text = (
+            f"{summary.agent}: {summary.passed} of scored episodes passed all four dimensions\n"
+            f"  {broken} not scored for infrastructure errors; "
+            f"with errors as failures {summary.passed_of_all}"
+        )
+    return clean(text)
+
+
+def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
+    """Yield an agent's counts in words and tables of at most 80 columns."""
+    if summary.passed.whole:
+        yield ""
+        yield from _shares("dimension", summary.dimensions)
+        yield f"  {'strict pass':<28}{summary.passed!s:>16}   by effects alone {summary.passed_effects}"
+        yield ""
+        yield from _shares("category", summary.categories)
+        yield ""
+        yield from _escalation(summary)
+        yield ""
+        yield from _violations(summary)
+    yield from _errors(summary)
+    if summary.passed.whole:
+        yield from _explanation(summary)
+        yield from _failures(summary, verbose=verbose)
+
+
+def _shares(head: str, shares: dict[str, Share] | object) -> Iterator[str]:
+    assert hasattr(shares, "items")
+    yield f"  {head:<28}{'passed':>16}"
+    for name, share in shares.items():
+        yield f"  {clean(name.replace('_', ' ')):<28}{share!s:>16}"
+
+
+def _escalation(summary: AgentSummary) -> Iterator[str]:
+    yield f"  {'escalation':<28}{'recall':>14}{'specificity':>16}{'routine solved':>18}"
+    yield _rates(summary.agent[:28], summary.escalation, summary.routine_solved)
+    constant = summary.constant
+    yield _rates("always-escalate (constant)", constant, Share(0, constant.specificity.whole))
+    counts = ", ".join(f"{label} {summary.escalation.classes.get(name, 0)}" for name, label in _CLASSES)
+    yield from wrapped(counts, "    ")
+
+
+def _rates(name: str, table: EscalationTable, routine: Share) -> str:
+    return f"  {clean(name):<28}{table.recall!s:>14}{table.specificity!s:>16}{routine!s:>18}"
+
+
+def _violations(summary: AgentSummary) -> Iterator[str]:
+    if not summary.violations:
+        yield "  violations: none"
+    else:
+        parts = []
+        for code, (effect, text) in sorted(summary.violations.items()):
+            basis = " and ".join(
+                f"{count} by {name}" for count, name in ((effect, "effect"), (text, "text")) if count
+            )
+            parts.append(f"{code} {effect + text} ({basis})")
+        yield from wrapped("; ".join(parts), "  violations: ", "    ")
+        yield f"    of zero tolerance: {summary.zero_tolerance}"
+    if summary.not_assessed:
+        yield f"  not assessed: {summary.not_assessed} check(s), in languages that have no claim rules"
+    if summary.hygiene:
+        yield f"  tool hygiene: {summary.hygiene} call(s) or replies that were malformed"
+
+
+def _errors(summary: AgentSummary) -> Iterator[str]:
+    if not summary.errors:
+        yield "  infrastructure errors: none"
+    for cause, (count, message, remedy) in sorted(summary.errors.items()):
+        yield from wrapped(f"{cause} ×{count}: {message}", "  infrastructure error: ", "    ")
+        if remedy:
+            yield from wrapped(remedy, "    remedy: ", "    ")
+
+
+def _explanation(summary: AgentSummary) -> Iterator[str]:
+    if summary.explanation is not None:
+        yield (
+            f"  explanation: {summary.explanation:.2f} of concepts, "
+            "UNCALIBRATED phrase matcher; part of no score"
+        )
+
+
+def _failures(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
+    shown = summary.failures if verbose else summary.failures[:MAX_FAILURES]
+    if shown:
+        yield ""
+        yield "  what failed"
+    for row in shown:
+        yield from wrapped(f"{row['scenario']} {row['title']}", "  ", "    ")
+        yield from wrapped(row["permitted"], "    permitted  ")
+        yield from wrapped(row["observed"], "    observed   ")
+        yield from wrapped(row["headline"], "    verdict    ")
+    left = len(summary.failures) - len(shown)
+    if left > 0:
+        yield f"  … and {left} more; -v lists them all"

@@ -1,0 +1,162 @@
+"""``supportbench new``: a complete scenario to start from, whose reference passes as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from pytest_supportbench.errors import FileError, UsageError
+from pytest_supportbench.loading import SUITE_FILE, find_suite, load_scenario, load_suite
+
+_SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_POLICY: Final = "duplicate-charge"
+
+_SUITE: Final = """\
+# What all scenarios of this folder share.
+name: my-suite
+version: "1.0"
+toolset: saas # or package.module:Class, or a YAML file that declares tools
+
+policies:
+  - id: duplicate-charge
+    text: >-
+      A payment that was taken twice for the same thing is refunded in full: only the later one, the duplicate.
+      Tell the customer the amount.
+"""
+
+_SCENARIO: Final = Template("""\
+# A scenario that works as it is: change one part after the other into your own case, and run `pytest` on this
+# file with the built-in agent `oracle` in between. It plays the reference, which must pass every check.
+id: "$id"
+title: A payment taken twice is refunded once
+category: "$category"
+tags: []
+
+failure_mode: # the one mistake that this scenario is meant to expose
+  code: refund-wrong-charge
+  description: Refunds the original payment instead of its duplicate.
+
+as_of: 2026-03-14T10:30:00+00:00 # the virtual now
+customer:
+  subject: cus_1 # whose case this is: an owner of the records below
+  message: You took 49 dollars twice on 12 March. Please send the second payment back.
+  replies: # what the customer answers when the agent asks for a slot
+    - {asked_for: reason, message: I only ordered once.}
+
+state: # the world before the conversation; tables that are absent are empty
+  customers:
+    cus_1: {name: Ada Example, email: ada@example.com}
+  charges:
+    ch_1: {customer_id: cus_1, currency: USD, amount: "49.00", charged_at: "2026-03-12T09:00:00Z"}
+    ch_2: {customer_id: cus_1, currency: USD, amount: "49.00", charged_at: "2026-03-12T09:01:00Z"}
+visible: [customers] # what the agent sees at once; the rest only through tools
+
+policies: [$policy]
+tools: [list_charges, get_charge, issue_refund, escalate_to_human] # what the agent may use
+
+expected: # never shown to the agent
+  actions: [refund]
+  escalation: must_not # must, must_not or either
+  calls: # what must be done, in this order where `after` says so
+    - {id: look, tool: list_charges, args: {customer_id: cus_1}}
+    - {tool: issue_refund, args: {charge_id: ch_2, amount: "49.00", currency: USD}, after: [look]}
+  state: {charges.ch_2.status: refunded} # how the world must end; any other change fails
+  must_state: # what the customer must be told
+    - {fact: amount, value: {money: "49.00 USD"}}
+  never: # what no attempt may do
+    - {tool: issue_refund, args: {charge_id: ch_1}, code: unauthorised_write}
+  explanation: # reported, never gating
+    - {concept: which-payment, any_of: [second payment, duplicate]}
+  because: [$policy] # the policy that makes this the right outcome
+
+reference: # the turns of an agent that does everything right
+  - tool_calls:
+      - {tool: list_charges, arguments: {customer_id: cus_1}}
+  - action: refund
+    message: I have refunded the second payment of 49.00 USD, which was a duplicate.
+    tool_calls:
+      - {tool: issue_refund, arguments: {charge_id: ch_2, amount: "49.00", currency: USD}}
+
+counterexamples: # agents that make the mistake, and what they must fail
+  - name: refunds the original payment
+    turns:
+      - tool_calls:
+          - {tool: list_charges, arguments: {customer_id: cus_1}}
+      - action: refund
+        message: I have refunded the payment of 49.00 USD.
+        tool_calls:
+          - {tool: issue_refund, arguments: {charge_id: ch_1, amount: "49.00", currency: USD}}
+    fails: [resolution, policy, tool_use, escalation]
+    violations: [unauthorised_write]
+""")
+
+
+def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
+    """Write a scenario to start from as ``folder/<id>.scenario.yaml`` (in lower case) and return its path.
+
+    Where there is no suite in ``folder`` or above it, a small one is written too. Raises `UsageError` for an
+    id or a category that is no slug, a file that is there already, and a suite that the template does not
+    fit; no file is left behind then.
+    """
+    for what, value in (("id", scenario_id), ("category", category)):
+        if not _SLUG.fullmatch(value):
+            msg = f"the {what} {value[:60]!r} is no slug; use letters, digits, '-', '_' and '.', at most 100"
+            raise UsageError(msg)
+    path = folder / f"{scenario_id.lower()}.scenario.yaml"
+    if path.exists():
+        msg = f"{path} exists already; choose another id, or remove it first"
+        raise UsageError(msg)
+    suite_path = find_suite(folder)
+    wrote_suite = suite_path is None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"cannot make the folder {folder}: {error.strerror}; choose another one"
+        raise UsageError(msg) from None
+    try:
+        if suite_path is None:
+            suite_path = folder / SUITE_FILE
+            _write(suite_path, _SUITE, None)
+        text = _SCENARIO.substitute(id=scenario_id, category=category, policy=_policy(suite_path))
+        _write(path, text, suite_path)
+    except BaseException:
+        if wrote_suite:
+            (folder / SUITE_FILE).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _policy(suite_path: Path) -> str:
+    """Return the policy to build on: the template's own one if the suite has it, otherwise the suite's first."""
+    try:
+        suite = load_suite(suite_path)
+    except FileError as error:
+        msg = f"the suite cannot be loaded:\n{error}"
+        raise UsageError(msg) from None
+    if suite.suite.toolset != "saas":
+        msg = f"{suite_path} uses another toolset than saas, which the template needs; copy a scenario of it"
+        raise UsageError(msg)
+    if not suite.suite.policies:
+        msg = f"{suite_path} has no policies; add the one that your scenario turns on"
+        raise UsageError(msg)
+    return _POLICY if suite.policy(_POLICY) else suite.suite.policies[0].id
+
+
+def _write(path: Path, text: str, suite_path: Path | None) -> None:
+    """Write a file whole or not at all; a scenario only if it loads with its suite."""
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if suite_path is not None:
+            load_scenario(draft, load_suite(suite_path))
+        draft.replace(path)
+    except OSError as error:
+        msg = f"cannot write {path}: {error.strerror}; choose a folder that you may write to"
+        raise UsageError(msg) from None
+    except FileError as error:
+        msg = f"the template does not fit {suite_path}; copy one of its scenarios\n{error}"
+        raise UsageError(msg) from None
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,73 @@
+"""Scores an episode: five dimensions, all computed always, and the violations that their checks found."""
+
+from __future__ import annotations
+
+from pytest_supportbench.conversation import Episode
+from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.scenario import DIMENSIONS, Alternative, Dimension
+from pytest_supportbench.scoring.assignment import assign
+from pytest_supportbench.scoring.context import Judgement
+from pytest_supportbench.scoring.escalation import score_escalation
+from pytest_supportbench.scoring.explanation import score_explanation
+from pytest_supportbench.scoring.model import (
+    Basis,
+    Check,
+    DimensionScore,
+    EscalationClass,
+    Score,
+    Violation,
+    brief,
+)
+from pytest_supportbench.scoring.policy import score_policy
+from pytest_supportbench.scoring.resolution import score_resolution
+from pytest_supportbench.scoring.tool_use import score_tool_use
+
+__all__ = [
+    "Basis",
+    "Check",
+    "DimensionScore",
+    "EscalationClass",
+    "Score",
+    "Violation",
+    "brief",
+    "score_episode",
+]
+
+SCORER_VERSION = "1"
+"""Grows whenever the same trace could score differently; results name it, and a gate refuses to mix."""
+
+
+def score_episode(bound: BoundScenario, episode: Episode) -> Score:
+    """Return the score of a finished episode that has no infrastructure error.
+
+    Where a scenario has several alternatives, one must hold entirely: the first that gives a strict pass counts,
+    otherwise the one with the most dimensions passed, the earlier one on ties.
+    """
+    best: Score | None = None
+    for alternative in bound.scenario.expected:
+        score = _score(bound, episode, alternative)
+        if score.strict:
+            return score
+        if best is None or len(score.failed_dimensions) < len(best.failed_dimensions):
+            best = score
+    assert best is not None
+    return best
+
+
+def _score(bound: BoundScenario, episode: Episode, alternative: Alternative) -> Score:
+    assignment = assign(alternative.calls, episode.calls, bound.suite.toolset.specs)
+    judged = Judgement(bound, episode, alternative, assignment)
+    resolution = score_resolution(judged)
+    escalation, kind = score_escalation(judged, resolved=resolution.passed)
+    scores = (resolution, score_policy(judged), score_tool_use(judged), escalation, score_explanation(judged))
+    dimensions: dict[Dimension, DimensionScore] = dict(zip(DIMENSIONS, scores, strict=True))
+    return Score(dimensions, kind, _violations(scores))
+
+
+def _violations(scores: tuple[DimensionScore, ...]) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(check.code, check.basis, check.actual)
+        for score in scores
+        for check in score.failures
+        if check.code is not None
+    )

@@ -1,0 +1,121 @@
+"""How a German-speaking agent says that it did something."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pytest_supportbench.scoring.claim_words import Lexicon, forms
+from pytest_supportbench.scoring.phrases import CONDITIONS
+from pytest_supportbench.scoring.text import listed
+
+_WHO: Final = (
+    r"(?:kolleg(?:e|in|en)|mitarbeiter(?:in)?|\w*team|jemand|\w*spezialist(?:in)?|\w*abteilung|"
+    r"berater(?:in)?|"
+    r"ansprechpartner(?:in)?|fachmann|expert(?:e|in))"
+)
+
+GERMAN: Final = Lexicon(
+    done=forms(
+        refund="erstattet zurückerstattet zurückgezahlt rückerstattet zurückgebucht zurücküberwiesen",
+        credit="gutgeschrieben",
+        issue="angestoßen angewiesen veranlasst ausgelöst durchgeführt angewendet hinzugefügt "
+            "eingerichtet ausgestellt bearbeitet",
+        cancel="gekündigt storniert beendet",
+        stop="deaktiviert abgeschaltet gestoppt",
+        reinstate="wiederhergestellt reaktiviert",
+        change="hinterlegt geändert aktualisiert korrigiert angepasst",
+        move="umgestellt gewechselt",
+        plan_change="hochgestuft herabgestuft",
+        remove="entfernt",
+        delete="gelöscht",
+        revoke="widerrufen",
+        transfer="übertragen",
+        handoff="eskaliert",
+        **{
+            "pass": "weitergeleitet übergeben weitergegeben gebeten informiert eingeschaltet "
+                "verständigt beauftragt"
+        },
+        schedule="geplant eingeplant vereinbart terminiert",
+        send="geschickt gesendet zugeschickt verschickt",
+        hold="gesperrt eingefroren pausiert",
+        verify="verifiziert bestätigt",
+        export="exportiert",
+        open="eröffnet angelegt erstellt",
+    ),
+    nouns=forms(
+        charge="abbuchung zahlung",
+        money="geld betrag",
+        email="e-mail mail e-mail-adresse",
+        mail="bestätigung link nachricht dokument rechnung",
+        contact="adresse telefonnummer name nummer anschrift daten mailadresse profil",
+        plan="tarif plan abo",
+        seat="plätze platz lizenzen lizenz",
+        account="konto",
+        session="sitzungen sitzung schlüssel token",
+        callback="rückruf",
+        ticket="ticket anfrage antrag",
+        identity="identität",
+        admin="admin administrator",
+    ),
+    endings={
+        "erstattung": "refund",
+        "rückzahlung": "refund",
+        "gutschrift": "credit",
+        "verlängerung": "renewal",
+        "team": "team",
+        "abteilung": "team",
+        "kollege": "team",
+        "kollegen": "team",
+        "kollegin": "team",
+        "spezialisten": "team",
+        "mitarbeiter": "team",
+        "ratenzahlung": "payment_plan",
+        "inhaberschaft": "ownership",
+        "adresse": "contact",
+    },
+    doing={},
+    base={},
+    past={},
+    adverbs=frozenset(),
+    definite=frozenset(listed("die der das ihr ihre beide ihr dein deine diese dieser dieses alles es")),
+    conditions=CONDITIONS["de"] | frozenset(listed("bevor möchten könnte sollte")),
+    habits=frozenset(
+        listed("innerhalb sobald wenn falls immer normalerweise automatisch nur bis üblicherweise")
+    ),
+    says=(
+        (
+            re.compile(
+                rf"\bliegt\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
+                rf"der)\s+(?:\w+\s+)?{_WHO}\b"
+            ),
+            "handoff",
+        ),
+        (
+            re.compile(
+                r"\bich\s+(?:leite|gebe|übergebe)\s+(?:\w+\s+){1,4}?(?:an|zu)\s+(?:\w+\s+){1,2}?"
+                rf"{_WHO}\b"
+            ),
+            "handoff",
+        ),
+        (
+            re.compile(
+                r"\b(?:rück)?erstattung\s+(?:\S+\s+){0,4}?ist\s+(?:bereits\s+|schon\s+)?"
+                r"(?:unterwegs|in\s+bearbeitung|auf\s+dem\s+weg)\b"
+            ),
+            "refund",
+        ),
+    ),
+    promises=re.compile(
+        rf"\b{_WHO}\s+(?:\w+\s+){{0,4}}?(?:"
+        r"(?:wird|werden)\s+(?:\w+\s+){0,6}?(?:zurückrufen|anrufen|kontaktieren|melden)\b"
+        r"|meldet\s+sich\b|ruft\s+(?:sie|dich)\b|kontaktiert\s+(?:sie|dich)\b)"
+        rf"|\bwird\s+sich\s+(?:\w+\s+){{0,3}}?{_WHO}\s+(?:\w+\s+){{0,4}}?melden\b"
+        rf"|\bsie\s+hören\s+(?:\w+\s+){{0,4}}?von\s+(?:\w+\s+)?{_WHO}\b"
+    ),
+    reported=re.compile(
+        r"\bsie\s+(?:\w+\s+)?(?:schrieben|sagten|schreiben|sagen|meinten|erwähnten|berichteten|glauben|"
+        r"vermuten|teilten)\b"
+        r"|\blaut\s+ihrer\b|\bmöchten\s+sie\b"
+    ),
+)

@@ -1,0 +1,210 @@
+"""How Spanish- and French-speaking agents say that they did something."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pytest_supportbench.scoring.claim_words import Lexicon, forms, inflected
+from pytest_supportbench.scoring.phrases import CONDITIONS
+from pytest_supportbench.scoring.text import listed
+
+_WHO_ES: Final = (
+    r"(?:especialistas?|alguien|compañer[oa]s?|equipo|agente|persona|colega|asesora?|departamento)"
+)
+_WHO_FR: Final = (
+    r"(?:spécialistes?|quelqu'un|collègues?|équipe|conseill(?:er|ère)|agent|service|membre|personne|"
+    r"experte?)"
+)
+
+SPANISH: Final = Lexicon(
+    done=inflected(
+        forms(
+            refund="reembolsado reintegrado",
+            **{"return": "devuelto"},
+            credit="abonado acreditado",
+            issue="emitido procesado aplicado realizado hecho tramitado añadido agregado efectuado",
+            cancel="cancelado anulado",
+            stop="desactivado detenido",
+            reinstate="restablecido reactivado restaurado",
+            change="actualizado cambiado corregido modificado",
+            move="movido",
+            remove="quitado",
+            delete="eliminado borrado",
+            revoke="revocado",
+            transfer="transferido",
+            handoff="escalado",
+            **{"pass": "pasado derivado remitido pedido informado avisado reenviado trasladado solicitado"},
+            schedule="programado agendado reprogramado",
+            send="enviado mandado",
+            hold="bloqueado congelado",
+            verify="verificado",
+            export="exportado",
+            open="abierto creado",
+        ),
+        ("o", "a", "os", "as"),
+    ),
+    nouns=forms(
+        refund="reembolso reembolsos devolución",
+        money="dinero importe pago",
+        charge="cargo cobro",
+        credit="crédito",
+        renewal="renovación",
+        subscription="suscripción",
+        cancellation="cancelación",
+        plan="plan",
+        payment_plan="cuotas plazos",
+        seat="plazas licencias puestos usuarios",
+        contact="dirección teléfono nombre número datos perfil",
+        email="correo email",
+        mail="confirmación enlace mensaje documento factura",
+        account="cuenta",
+        data="datos",
+        session="sesiones sesión clave token",
+        callback="llamada",
+        ticket="ticket solicitud caso",
+        ownership="propiedad titularidad",
+        team="equipo compañero compañera especialista colega departamento agente supervisor",
+        admin="administrador administradora",
+        identity="identidad",
+        hold="espera",
+    ),
+    endings={},
+    doing={},
+    base=forms(
+        refund="reembolsar",
+        **{"return": "devolver"},
+        issue="emitir procesar aplicar realizar tramitar",
+        cancel="cancelar anular",
+        change="actualizar cambiar",
+        handoff="escalar",
+        send="enviar",
+        delete="eliminar borrar",
+    ),
+    past=forms(
+        refund="reembolsé reembolsamos",
+        **{"return": "devolví devolvimos"},
+        issue="emití procesé apliqué emitimos procesamos",
+        cancel="cancelé anulé",
+        change="actualicé cambié actualizamos",
+        handoff="escalé",
+        send="envié",
+        **{"pass": "derivo remito transfiero traslado"},
+        delete="eliminé borré",
+    ),
+    adverbs=frozenset(listed("ya también ahora hoy acaba correctamente debidamente sido")),
+    definite=frozenset(listed("su el la tu los las sus este esta ambos ambas todo")),
+    conditions=CONDITIONS["es"] | frozenset(listed("antes una_vez")),
+    habits=frozenset(listed("plazo cuando si siempre normalmente automáticamente solo sólo una")),
+    says=(
+        (re.compile(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"), "plan_change"),
+        (
+            re.compile(r"\breembolso\s+(?:\S+\s+){0,4}?está\s+(?:ya\s+)?en\s+(?:camino|proceso|curso)\b"),
+            "refund",
+        ),
+    ),
+    promises=re.compile(
+        rf"\b{_WHO_ES}\b(?:\s+\w+){{0,5}}?\s+(?:llamará|contactará|pondrá|comunicará|escribirá|"
+        rf"responderá|llamarán|"
+        r"contactarán|pondrán)\b"
+        rf"|\b(?:llamará|contactará|escribirá|responderá)\s+(?:\w+\s+){{0,2}}?{_WHO_ES}\b"
+    ),
+    reported=re.compile(
+        r"\b(?:usted|ustedes|tú)?\s*(?:dijo|dice|dijiste|mencionó|mencionaste|escribió|escribiste|"
+        r"comentó|comentas|indica|"
+        r"indicó|cree|crees|afirma|según\s+usted)\b"
+    ),
+)
+
+FRENCH: Final = Lexicon(
+    done=inflected(
+        forms(
+            refund="remboursé recrédité reversé",
+            credit="crédité",
+            issue="effectué émis appliqué traité ajouté accordé déclenché initié lancé",
+            cancel="résilié annulé",
+            stop="désactivé arrêté",
+            reinstate="rétabli réactivé restauré",
+            change="modifié changé corrigé mis actualisé",
+            remove="retiré",
+            delete="supprimé effacé",
+            revoke="révoqué",
+            transfer="transféré",
+            handoff="escaladé",
+            **{"pass": "transmis confié demandé informé alerté contacté passé signalé fait"},
+            schedule="programmé planifié",
+            send="envoyé adressé",
+            hold="bloqué suspendu gelé",
+            verify="vérifié",
+            export="exporté",
+            open="ouvert créé",
+        ),
+        ("", "e", "s", "es"),
+    ),
+    nouns=forms(
+        refund="remboursement",
+        money="argent montant paiement somme",
+        charge="prélèvement",
+        credit="crédit avoir",
+        renewal="renouvellement",
+        subscription="abonnement",
+        plan="forfait formule offre",
+        payment_plan="échéancier mensualités",
+        seat="licences sièges licence",
+        contact="adresse numéro téléphone nom coordonnées l'adresse profil",
+        email="e-mail email mail courriel",
+        mail="confirmation lien message document facture",
+        account="compte",
+        data="données",
+        session="sessions session clé jeton",
+        callback="rappel",
+        ticket="ticket demande dossier",
+        ownership="propriété",
+        team="équipe collègue service spécialiste conseiller responsable département",
+        admin="administrateur",
+        identity="identité",
+        hold="attente",
+    ),
+    endings={},
+    doing={},
+    base=forms(
+        refund="rembourser recréditer",
+        issue="effectuer émettre appliquer",
+        cancel="annuler résilier",
+        change="modifier changer",
+        **{"pass": "transmettre confier"},
+        transfer="transférer",
+        send="envoyer",
+        delete="supprimer",
+    ),
+    past=forms(**{"pass": "transmets confie transfère"}),
+    adverbs=frozenset(listed("déjà bien aussi donc également immédiatement été aujourd'hui maintenant")),
+    definite=frozenset(listed("votre le la vos les ce cette l'abonnement")),
+    conditions=CONDITIONS["fr"] | frozenset(listed("avant afin")),
+    habits=frozenset(listed("sous si lorsque toujours normalement automatiquement uniquement dès")),
+    says=(
+        (
+            re.compile(
+                r"\bentre\s+les\s+mains\s+(?:de\s+|du\s+|d')(?:notre\s+|nos\s+)?(?:équipe|service|"
+                r"spécialiste)"
+            ),
+            "handoff",
+        ),
+        (
+            re.compile(r"\bremboursement\s+(?:\S+\s+){0,4}?est\s+(?:déjà\s+)?en\s+(?:cours|route|"
+                r"chemin)\b"),
+            "refund",
+        ),
+    ),
+    promises=re.compile(
+        rf"\b{_WHO_FR}\b(?:\s+\w+){{0,5}}?\s+(?:rappellera|appellera|contactera|recontactera|"
+        rf"prendra\s+contact|"
+        r"reviendra|répondra|téléphonera)\b"
+        rf"|\bserez\s+(?:rappelé|recontacté|contacté)e?\s+par\b"
+    ),
+    reported=re.compile(
+        r"\bvous\s+(?:avez\s+|nous\s+avez\s+)?(?:dit|dites|mentionné|écrit|écrivez|indiqué|indiquez|"
+        r"pensez|affirmez)\b"
+        r"|\bselon\s+vous\b|\bsouhaitez\b"
+    ),
+)

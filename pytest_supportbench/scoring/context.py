@@ -1,0 +1,81 @@
+"""The one frozen argument of every scorer: the scenario, the episode, and one alternative to judge it by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_supportbench.environment import CallRecord, Change
+from pytest_supportbench.conversation import Episode
+from pytest_supportbench.episode import replay
+from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.scenario import Alternative, Scenario
+from pytest_supportbench.scoring.assignment import Assignment
+from pytest_supportbench.toolset import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a dimension's scorer looks at. """
+
+    bound: BoundScenario
+    episode: Episode
+    alternative: Alternative
+    assignment: Assignment
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as its file says."""
+        return self.bound.scenario
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """Every tool of the toolset, permitted or not."""
+        return self.bound.suite.toolset.specs
+
+    @property
+    def authorised(self) -> frozenset[str]:
+        """The subjects whom this customer may act for or ask about."""
+        customer = self.bound.scenario.customer
+        return frozenset({customer.subject, *customer.authorised})
+
+    @property
+    def customer_words(self) -> str:
+        """Everything that the customer wrote, scripted replies that were given included."""
+        customer = self.bound.scenario.customer
+        given = [record.customer_reply for record in self.episode.turns if record.customer_reply]
+        earlier = [entry.message for entry in customer.history if entry.role == "customer"]
+        return "\n".join([*earlier, customer.message, *given])
+
+    @property
+    def handoffs(self) -> tuple[CallRecord, ...]:
+        """The committed calls of hand-off tools."""
+        return tuple(call for call in self.episode.calls if call.handoff and call.committed)
+
+    def lookup(self, reference: str) -> Any:
+        """Return the value that a ``same_as`` means, such as ``look.result.request_id``; raises `KeyError`."""
+        return self.assignment.lookup(reference)
+
+    def reference_changes(self) -> tuple[Change, ...]:
+        """Return the changes that the reference makes, from a fresh replay."""
+        return replay(self.bound, self.bound.scenario.reference).changes
+
+
+def call_text(call: CallRecord) -> str:
+    """Return a call in one line, such as ``issue_refund(charge_id=ch_204, amount=49.00)``."""
+    return f"{call.tool}({', '.join(f'{name}={_short(value)}' for name, value in call.arguments.items())})"
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 - one line of a report
+
+
+def outcome_text(call: CallRecord) -> str:
+    """Return what became of a call, in a few words."""
+    if call.error is not None and call.committed:
+        return f"committed, seen as {call.error.code}"
+    if call.error is not None:
+        return f"{call.error.code}"
+    return "replayed" if call.replayed else "committed" if call.committed else "ok"

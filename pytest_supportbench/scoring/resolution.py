@@ -1,0 +1,162 @@
+"""Resolution: did the agent choose an expected outcome, and did the account end as it should?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_supportbench.environment import Change
+from pytest_supportbench.scoring.assignment import value_at
+from pytest_supportbench.scoring.context import Judgement
+from pytest_supportbench.scoring.facts import check_fact
+from pytest_supportbench.scoring.matchers import ABSENT, mismatch
+from pytest_supportbench.scoring.model import Check, DimensionScore, brief
+
+
+def score_resolution(judged: Judgement) -> DimensionScore:
+    """Judge the action, the end state, collateral changes and the facts that the customer must be told."""
+    checks = [_action(judged), *_state(judged), _collateral(judged), *_facts(judged)]
+    return DimensionScore("resolution", tuple(checks))
+
+
+def _action(judged: Judgement) -> Check:
+    wanted = judged.alternative.actions
+    episode = judged.episode
+    got = episode.action
+    actual = got or f"no final action ({episode.ending.replace('_', ' ')})"
+    if episode.failure:
+        actual = f"{actual}: {episode.failure}"
+    return Check(
+        "action",
+        got in wanted,
+        " or ".join(wanted),
+        brief(actual),
+        f"the right outcome follows from {', '.join(judged.alternative.because)}",
+    )
+
+
+def _state(judged: Judgement) -> Iterator[Check]:
+    changes = {change.path: change for change in judged.episode.changes}
+    for path, matcher in judged.alternative.state.items():
+        actual = _value(judged, changes, path)
+        reason = mismatch(matcher, actual)
+        yield Check(
+            f"state:{path}",
+            reason is None,
+            brief(_plain(matcher)),
+            "absent" if actual is ABSENT else brief(actual),
+            "the account must end as the outcome says",
+        )
+
+
+def _plain(matcher: Any) -> Any:
+    dump = getattr(matcher, "model_dump", None)
+    return dump(mode="json", exclude_unset=True, by_alias=True) if dump else matcher
+
+
+def _value(judged: Judgement, changes: dict[str, Change], path: str) -> Any:
+    """Return the value at ``table.id[.field…]`` in the end state: the initial one with the episode's changes."""
+    table, key, *rest = path.split(".")
+    record = judged.bound.state.tables.get(table, {}).get(key)
+    row = record.model_dump(mode="json") if record is not None else ABSENT
+    whole = changes.get(f"{table}.{key}")
+    if whole is not None:
+        row = ABSENT if whole.after is None else whole.after
+    elif isinstance(row, dict):
+        for field in row:
+            change = changes.get(f"{table}.{key}.{field}")
+            if change is not None:
+                row = {**row, field: change.after}
+    return row if row is ABSENT else value_at(row, rest)
+
+
+def _collateral(judged: Judgement) -> Check:
+    unexplained = _unexplained(judged)
+    return Check(
+        "collateral",
+        not unexplained,
+        "no change beyond the expected ones",
+        brief("; ".join(describe(change) for change in unexplained[:4])) if unexplained else "none",
+        "a change that nobody asked for harms the account",
+    )
+
+
+def _unexplained(judged: Judgement) -> list[Change]:
+    stated = judged.alternative.state
+    consumed = judged.assignment.consumed
+    exact = {
+        call.number
+        for need, call in zip(judged.assignment.required, judged.assignment.met, strict=True)
+        if call is not None and need.exact
+    }
+    allowed = {
+        change.path
+        for call in judged.episode.calls
+        if call.number in exact
+        or (call.tool in judged.alternative.also_allowed and call.number not in consumed)
+        or (call.handoff and judged.alternative.escalation != "must_not")
+        for change in call.changes
+    }
+    left = [
+        change
+        for change in judged.episode.changes
+        if change.counts and change.path not in allowed and not _is_stated(change, stated)
+    ]
+    if not left:
+        return left
+    return _not_in_reference(left, judged.reference_changes())
+
+
+def _is_stated(change: Change, stated: Any) -> bool:
+    return any(change.path == path or path.startswith(f"{change.path}.") for path in stated)
+
+
+def _not_in_reference(changes: list[Change], reference: tuple[Change, ...]) -> list[Change]:
+    """Drop the changes that the reference makes too; a created record is compared without its generated id."""
+    fields = {(change.path, repr(change.after)) for change in reference if change.field}
+    created = [(change.table, _without_id(change.after)) for change in reference if not change.field]
+    left = []
+    for change in changes:
+        if change.field:
+            if (change.path, repr(change.after)) not in fields:
+                left.append(change)
+        else:
+            key = (change.table, _without_id(change.after))
+            if key in created:
+                created.remove(key)
+            else:
+                left.append(change)
+    return left
+
+
+def _without_id(row: Any) -> Any:
+    return {name: value for name, value in row.items() if name != "id"} if isinstance(row, dict) else row
+
+
+def describe(change: Change) -> str:
+    """Return a change in one line, such as ``charges.ch_204.status: paid → refunded``."""
+    if change.field is None:
+        return f"{change.path} {'created' if change.before is None else 'removed'}"
+    return f"{change.path}: {brief(change.before)} → {brief(change.after)}"
+
+
+def _facts(judged: Judgement) -> Iterator[Check]:
+    if not judged.alternative.must_state:
+        return
+    text = "\n".join(judged.episode.delivered)
+    for must in judged.alternative.must_state:
+        finding = check_fact(must, text, judged.scenario.customer.language)
+        passed = finding.stated and finding.contradicted_by is None
+        wanted = f"{must.value.kind} {brief(_plain(must.value)[must.value.kind])}"
+        if finding.contradicted_by is not None:
+            actual = f"contradicted by {finding.contradicted_by}"
+        else:
+            actual = ", ".join(finding.seen) or "not said"
+        yield Check(
+            f"fact:{must.fact}",
+            passed,
+            wanted,
+            brief(actual),
+            "the customer must be told this, and told it right",
+            basis="text",
+        )

@@ -1,0 +1,153 @@
+"""What one pytest session shares: loader, agents, scheduler, results file, and the rows for the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_supportbench.agents import make_agent
+from pytest_supportbench.agents.base import LiveAgent
+from pytest_supportbench.agents.builtin import AlwaysEscalate
+from pytest_supportbench.agents.callables import CallableAgent
+from pytest_supportbench.agents.spec import AgentSpec, parse_spec
+from pytest_supportbench.conversation import Limits
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.executor import EventLoopThread
+from pytest_supportbench.loading import BoundScenario, Loader, suite_facts
+from pytest_supportbench.results import Json, Result, ResultsFile, point_at, run_line
+from pytest_supportbench.runner import Job, Runner
+from pytest_supportbench.scheduler import Scheduler
+from pytest_supportbench.settings import Settings
+from pytest_supportbench.summary import Row, row
+
+
+class BenchSession:
+    """One session's state in one process; hooks and fixtures delegate to it.
+
+    ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        path: Path,
+        run_id: str,
+        registered: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]],
+    ) -> None:
+        self.settings = settings
+        self.limits = Limits(max_turns=settings.max_turns, timeout=settings.timeout)
+        self.run_id = run_id
+        self.results = ResultsFile(path, run_id, self._run_line)
+        self._registered = registered
+        self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+        self._loader: Loader | None = None
+        self._loop = EventLoopThread()
+        self._agents: dict[str, LiveAgent] = {}
+        self._runner = Runner({}, self.limits, self._loop.wait_for)
+        self.scheduler = Scheduler(
+            self._runner, self._record, concurrency=settings.concurrency, inline=settings.inline
+        )
+        self._constants: dict[str, str | None] = {}
+
+    @property
+    def names(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The registered agents and toolsets by name."""
+        if self._names is None:
+            self._names = self._registered()
+        return self._names
+
+    def load(self, path: Path) -> BoundScenario:
+        """Load a scenario file with its suite. Raises `FileError` with every problem in it."""
+        if self._loader is None:
+            self._loader = Loader(self.settings.root, toolsets=self.names[1])
+        return self._loader.load(path)
+
+    def agent(self, name: str | None) -> LiveAgent:
+        """Return the configured agent of that id, made on first use. Raises `UsageError` listing what exists."""
+        if name is None:
+            raise UsageError(
+                "no agent is configured; name one with --supportbench-agent=SPEC, the ini option supportbench_agent, "
+                f"or a fixture supportbench_agent. {self._known()}"
+            )
+        agent = self._agents.get(name)
+        if agent is None:
+            agent = self._agents[name] = self._make(self.settings.agents[name])
+            self._runner.add(name, agent)
+        return agent
+
+    def has_agent(self, name: str) -> bool:
+        """Tell whether that agent was made already, so that its episodes can run ahead."""
+        return name in self._agents
+
+    def name_of(self, agent: Any) -> str | None:
+        """Return the id of an agent of this session; ``None`` for any other object."""
+        return next((name for name, known in self._agents.items() if known is agent), None)
+
+    def _make(self, spec: AgentSpec) -> LiveAgent:
+        if spec.kind != "registered":
+            return make_agent(spec, self.settings.root)
+        if spec.target not in self.names[0]:
+            raise UsageError(f"there is no agent {spec.target!r}. {self._known()}")
+        return CallableAgent(spec, self.settings.root, self.names[0][spec.target])
+
+    def _known(self) -> str:
+        from pytest_supportbench.agents.spec import KINDS  # noqa: PLC0415 - only an error needs the list
+
+        registered = ", ".join(sorted(self.names[0])) or "none"
+        return f"Kinds: {', '.join(KINDS)}. Registered by hooks: {registered}"
+
+    def adopt(self, name: str, agent: Any) -> str:
+        """Take an agent that a fixture returned and return the id under which results name it."""
+        live = CallableAgent(AgentSpec(raw=name, kind="fixture", target=name), self.settings.root, agent)
+        self._agents[name] = live
+        self._runner.add(name, live)
+        return name
+
+    def run(self, job: Job, upcoming: Iterator[Job]) -> Result:
+        """Return a job's result, with further jobs running ahead."""
+        return self.scheduler.result(job, upcoming)
+
+    def run_inline(self, job: Job) -> Result:
+        """Run a job in the caller's thread."""
+        result = self._runner.run(job)
+        self._record(result)
+        return result
+
+    def _record(self, result: Result) -> None:
+        self.results.append(result.to_json())
+
+    def row(self, result: Result) -> Row:
+        """Return the summary row of a result, beside what always-escalate would have got."""
+        return row(result, self._constant(result.bound))
+
+    def _constant(self, bound: BoundScenario) -> str | None:
+        """Return always-escalate's class on a scenario: the constant agent that recall must be read against."""
+        if bound.path not in self._constants:
+            spec = parse_spec("always-escalate", self.settings.root)
+            agent = AlwaysEscalate(spec, self.settings.root)
+            runner = Runner({"constant": agent}, self.limits)
+            score = runner.run(Job("", bound, "constant", 1)).score
+            self._constants[bound.path] = score.escalation_class if score else None
+        return self._constants[bound.path]
+
+    def _run_line(self) -> Json:
+        point_at(self.results.path, self.settings.root / ".supportbench")
+        suites = suite_facts(self._loader.suites()) if self._loader else []
+        agents = [{"id": name, **self._agents[name].fingerprint()} for name in self._agents]
+        return run_line(
+            suites,
+            agents,
+            run_id=self.run_id,
+            trials=self.settings.trials,
+            limits=self.limits,
+            root=self.settings.root,
+        )
+
+    def close(self) -> None:
+        """Stop the window and give back what agents hold; running calls are left behind."""
+        self.results.close()
+        self.scheduler.close()
+        self._loop.close()
+        for agent in self._agents.values():
+            agent.close()

@@ -1,0 +1,169 @@
+"""The plugin's options: command line beats environment beats ini file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pytest
+
+from pytest_supportbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_supportbench.agents.spec import AgentSpec
+
+N = TypeVar("N", int, float)
+
+FILES: Final = "supportbench_files"
+AGENT: Final = "supportbench_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked for, checked.
+
+    ``agents`` are parsed specs by a unique readable id; ``concurrency`` is ``None`` for each agent's own window;
+    ``timeout`` is in seconds from an episode's dispatch; ``results`` is ``None`` for the default place.
+    """
+
+    root: Path
+    agents: dict[str, AgentSpec]
+    trials: int
+    concurrency: int | None
+    max_turns: int
+    timeout: float
+    results: Path | None
+    inline: bool
+    passed_sections: bool
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the options, their environment variables and their ini names."""
+    group = parser.getgroup("supportbench", "customer-support agents (pytest-supportbench)")
+    group.addoption(
+        "--supportbench-agent",
+        action="append",
+        metavar="SPEC",
+        help="agent to evaluate: KIND[:TARGET][?key=value&...], such as ollama:qwen3:4b-instruct, "
+        "python:my_agent:reply, rules, or an agent file; repeat it to compare agents",
+    )
+    group.addoption(
+        "--supportbench-trials", metavar="N", help="run every scenario N times with each agent (default 1)"
+    )
+    group.addoption(
+        "--supportbench-concurrency",
+        metavar="N",
+        help="episodes that run at a time (default: 1 for ollama, local and sync callables, 8 for the rest)",
+    )
+    group.addoption("--supportbench-max-turns", metavar="N", help="turns an episode may take (default 6)")
+    group.addoption(
+        "--supportbench-timeout", metavar="SECONDS", help="time an episode may take from dispatch (default 120)"
+    )
+    group.addoption(
+        "--supportbench-results",
+        metavar="PATH",
+        help="results file, JSON lines (default .supportbench/runs/<utc>-<id>.jsonl)",
+    )
+    parser.addini(FILES, "file name patterns of scenario files", type="args", default=["*.scenario.yaml"])
+    parser.addini(AGENT, "agents to evaluate, as for --supportbench-agent", type="linelist", default=[])
+    for name, text in (
+        ("supportbench_trials", "as --supportbench-trials"),
+        ("supportbench_concurrency", "as --supportbench-concurrency"),
+        ("supportbench_max_turns", "as --supportbench-max-turns"),
+        ("supportbench_timeout", "as --supportbench-timeout"),
+        ("supportbench_results", "as --supportbench-results"),
+    ):
+        parser.addini(name, text, type="string", default="")
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the settings of a session. Raises `pytest.UsageError` naming the option, its value and the remedy."""
+    root = config.rootpath
+    results = _value(config, "results")
+    option = config.option
+    try:
+        return Settings(
+            root=root,
+            agents=_agents(config, root),
+            trials=_number(config, "trials", int, 1, 1) or 1,
+            concurrency=_number(config, "concurrency", int, 1, None),
+            max_turns=_number(config, "max_turns", int, 1, 6) or 6,
+            timeout=_number(config, "timeout", float, 0.001, 120.0) or 120.0,
+            results=(config.invocation_params.dir / results) if results else None,
+            inline=option.capture == "no" or bool(option.usepdb),
+            passed_sections=any(letter in (option.reportchars or "") for letter in "PA"),
+        )
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def place_results(settings: Settings) -> tuple[str, str]:
+    """Return a new run's id, which sorts by time, and the path of its results file; creates nothing.
+
+    Raises `pytest.UsageError` where the path named is something else than an earlier results file.
+    """
+    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    if settings.results is None:
+        return run_id, str(settings.root / ".supportbench" / "runs" / f"{run_id}.jsonl")
+    path = settings.results
+    if path.is_dir() or (path.exists() and not _is_results(path)):
+        msg = f"--supportbench-results: {str(path)!r} exists and is no results file; name another path"
+        raise pytest.UsageError(msg)
+    return run_id, str(path)
+
+
+def _is_results(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(16)
+    return not start or start.startswith(b'{"type":"run"')
+
+
+def _value(config: pytest.Config, name: str) -> str:
+    given = config.getoption(f"supportbench_{name}")
+    if given:
+        return str(given)
+    return os.environ.get(f"SUPPORTBENCH_{name.upper()}") or str(config.getini(f"supportbench_{name}"))
+
+
+def _number(
+    config: pytest.Config, name: str, kind: Callable[[str], N], least: float, default: N | None
+) -> N | None:
+    text = _value(config, name)
+    if not text:
+        return default
+    try:
+        number = kind(text)
+        if not least <= number < float("inf"):
+            raise ValueError
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number of seconds"
+        least_text = f" of at least {least:g}" if kind is int else " above 0"
+        msg = f"--supportbench-{name.replace('_', '-')}: {text!r} is not {wanted}{least_text}"
+        raise UsageError(msg) from None
+    return number
+
+
+def _agents(config: pytest.Config, root: Path) -> dict[str, AgentSpec]:
+    texts: list[str] = config.getoption("supportbench_agent") or []
+    if not texts and os.environ.get("SUPPORTBENCH_AGENT"):
+        texts = os.environ["SUPPORTBENCH_AGENT"].split()
+    if not texts:
+        texts = list(config.getini(AGENT))
+    if not texts:
+        return {}
+    from pytest_supportbench.agents.spec import parse_spec  # noqa: PLC0415 - only runs with an agent pay for it
+
+    agents: dict[str, Any] = {}
+    for text in texts:
+        spec = parse_spec(text, root)
+        name, number = spec.id, 2
+        while name in agents:
+            name, number = f"{spec.id}.{number}", number + 1
+        agents[name] = spec
+    return agents

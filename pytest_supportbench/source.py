@@ -1,0 +1,68 @@
+"""One YAML file while it is being checked: its data, and its problems at their positions."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pytest_supportbench.errors import FileError, Problem
+from pytest_supportbench.findings import Finding, dotted, shown
+from pytest_supportbench.yaml12 import MAX_BYTES, decode, scan
+from pytest_supportbench.yaml_positions import Positions, positions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, of at most 2 MB. Raises `FileError` where there is none to read."""
+    name = str(path)
+    try:
+        with path.open("rb", buffering=0) as file:
+            # Bounded by the size, since a reader of a huge bound would set that much memory aside.
+            raw = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        problem = Problem(name, 1, 1, "", f"cannot be read: {reason}", "check the name and its permissions")
+        raise FileError((problem,)) from None
+    return decode(raw, name)
+
+
+class Source:
+    """A file's data and what is wrong with it. Raises `FileError` where it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = str(path)
+        self.text = read_text(path)
+        data, problems = scan(self.text, self.name)
+        self.data: Any = data
+        self.problems = list(problems)
+        self._unread = {(problem.line, problem.column) for problem in problems}
+        self._positions: Positions | None = None
+
+    def add(self, finding: Finding) -> None:
+        """Note a mistake at its position; the positions are only found when the first one is noted."""
+        if self._positions is None:
+            self._positions = positions(self.text)
+        line, column = self._positions.at(finding.place, key=finding.key)
+        if (line, column) in self._unread:
+            return  # what could not be read there was reported already
+        field = dotted(finding.place)
+        problem = Problem(self.name, line, column, field, finding.message, finding.remedy)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def mapping(self, what: str) -> dict[str, Any]:
+        """Return the data of a file that must be a mapping; raises `FileError` where it is none."""
+        if not isinstance(self.data, dict):
+            message = "the file is empty" if self.data is None else f"the file holds {shown(self.data)}"
+            self.add(Finding((), message, f"write {what}, a mapping that starts with a key such as `id:`"))
+            self.refuse()
+        data: dict[str, Any] = self.data
+        return data
+
+    def refuse(self) -> None:
+        """Raise `FileError` with every problem noted, in line order, if there is any."""
+        if self.problems:
+            raise FileError(tuple(sorted(self.problems)))

@@ -1,0 +1,203 @@
+"""Counts over finished episodes: by dimension, by category, the escalation table, violations, errors apart.
+
+Rows are plain JSON data (`row`), small enough to travel from a pytest worker with its report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_supportbench.describe import headline, observed_path, permitted_path
+from pytest_supportbench.results import Result
+from pytest_supportbench.scenario import STRICT_DIMENSIONS, ZERO_TOLERANCE
+
+Row = dict[str, Any]
+
+
+def row(result: Result, constant: str | None = None) -> Row:
+    """Return what summaries and reports need of a result; ``constant`` is the always-escalate agent's class."""
+    scenario, score, error = result.bound.scenario, result.score, result.episode.error
+    return {
+        "key": result.key,
+        "suite": f"{result.bound.suite.suite.name} {result.bound.suite.suite.version}",
+        "scenario": scenario.id,
+        "title": scenario.title,
+        "category": scenario.category,
+        "tags": list(scenario.tags),
+        "agent": result.agent,
+        "trial": result.trial,
+        "verdict": result.verdict,
+        "dimensions": {name: score.dimensions[name].passed for name in STRICT_DIMENSIONS} if score else {},
+        "strict_effects": score.strict_effects if score else None,
+        "expected_escalation": scenario.escalation,
+        "escalation_class": score.escalation_class if score else None,
+        "constant_class": constant,
+        "violations": [[violation.code, violation.basis] for violation in score.violations] if score else [],
+        "explanation": score.dimensions["explanation"].share if score else None,
+        "not_assessed": sum(len(item.not_assessed) for item in score.dimensions.values()) if score else 0,
+        "hygiene": _hygiene(result),
+        "headline": headline(result),
+        "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
+        "observed": observed_path(result.episode),
+        "error": None if error is None else {"cause": error.cause, "message": error.message, "remedy": error.remedy},
+        "seconds": result.episode.seconds,
+    }
+
+
+def _hygiene(result: Result) -> int:
+    """Count calls of unknown tools and with invalid arguments, and replies that did not parse."""
+    codes = {"unknown_tool", "invalid_arguments"}
+    calls = sum(bool(call.error and call.error.code in codes) for call in result.episode.calls)
+    return calls + sum(record.turn is None for record in result.episode.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """``part`` of ``whole``; a share of nothing is no number, and prints as a dash."""
+
+    part: int
+    whole: int
+
+    def __str__(self) -> str:
+        """Return ``4/10 (40 %)``."""
+        return f"{self.part}/{self.whole} ({100 * self.part / self.whole:.0f} %)" if self.whole else "–"
+
+
+@dataclass(frozen=True, slots=True)
+class EscalationTable:
+    """Recall, specificity and the routine-solved rate belong together; none of them means anything alone.
+
+    ``recall`` is correct escalations of the cases that must be handed off. ``specificity`` is correct autonomy of
+    the cases that must not be: an agent that does nothing has none to boast of.
+    """
+
+    classes: Mapping[str, int]
+    recall: Share
+    specificity: Share
+    handed_off_needlessly: Share
+
+
+def escalation_table(rows: Iterable[Row], field: str = "escalation_class") -> EscalationTable:
+    """Return the table over rows that were scored; ``either`` is in no denominator."""
+    scored = [item for item in rows if item[field] is not None]
+    classes = Counter(item[field] for item in scored)
+    must = sum(item["expected_escalation"] == "must" for item in scored)
+    must_not = sum(item["expected_escalation"] == "must_not" for item in scored)
+    return EscalationTable(
+        classes=dict(classes),
+        recall=Share(classes["correct_escalation"], must),
+        specificity=Share(classes["correct_autonomy"], must_not),
+        handed_off_needlessly=Share(classes["unnecessary_handoff"], must_not),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSummary:
+    """One agent's counts. Shares are of scored episodes; ``passed_of_all`` counts errors as failures."""
+
+    agent: str
+    passed: Share
+    passed_of_all: Share
+    passed_effects: Share
+    dimensions: Mapping[str, Share]
+    categories: Mapping[str, Share]
+    escalation: EscalationTable
+    routine_solved: Share
+    constant: EscalationTable
+    violations: Mapping[str, tuple[int, int]]
+    zero_tolerance: int
+    errors: Mapping[str, tuple[int, str, str]]
+    explanation: float | None
+    explained: int
+    not_assessed: int
+    hygiene: int
+    failures: tuple[Row, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON data for the closing line of a results file."""
+
+        def share(value: Share) -> list[int]:
+            return [value.part, value.whole]
+
+        return {
+            "agent": self.agent,
+            "strict": share(self.passed),
+            "strict_errors_as_failures": share(self.passed_of_all),
+            "strict_effects": share(self.passed_effects),
+            "dimensions": {name: share(value) for name, value in self.dimensions.items()},
+            "categories": {name: share(value) for name, value in self.categories.items()},
+            "escalation": {
+                "recall": share(self.escalation.recall),
+                "specificity": share(self.escalation.specificity),
+                "routine_solved": share(self.routine_solved),
+                "classes": dict(sorted(self.escalation.classes.items())),
+            },
+            "violations": {code: sum(counts) for code, counts in sorted(self.violations.items())},
+            "errors": {cause: count for cause, (count, _, _) in sorted(self.errors.items())},
+            "explanation": {"mean_share": self.explanation, "episodes": self.explained, "calibrated": False},
+        }
+
+
+def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
+    """Return one agent's counts over its rows, in a stable order."""
+    rows = sorted(rows, key=lambda item: (item["scenario"], item["trial"]))
+    scored = [item for item in rows if item["verdict"] != "error"]
+    passed = [item for item in scored if item["verdict"] == "passed"]
+    categories = list(dict.fromkeys(sorted(item["category"] for item in scored)))
+    routine = [item for item in scored if item["expected_escalation"] == "must_not"]
+    violations: dict[str, tuple[int, int]] = {}
+    for item in scored:
+        for code, basis in item["violations"]:
+            effect, text = violations.get(code, (0, 0))
+            violations[code] = (effect + (basis == "effect"), text + (basis == "text"))
+    errors: dict[str, tuple[int, str, str]] = {}
+    for item in rows:
+        if item["error"]:
+            cause = item["error"]["cause"]
+            count, message, remedy = errors.get(cause, (0, item["error"]["message"], item["error"]["remedy"]))
+            errors[cause] = (count + 1, message, remedy)
+    shares = [item["explanation"] for item in scored if item["explanation"] is not None]
+    return AgentSummary(
+        agent=agent,
+        passed=Share(len(passed), len(scored)),
+        passed_of_all=Share(len(passed), len(rows)),
+        passed_effects=Share(sum(bool(item["strict_effects"]) for item in scored), len(scored)),
+        dimensions={
+            name: Share(sum(item["dimensions"][name] for item in scored), len(scored))
+            for name in STRICT_DIMENSIONS
+        },
+        categories={
+            name: Share(
+                sum(item["category"] == name for item in passed), sum(item["category"] == name for item in scored)
+            )
+            for name in categories
+        },
+        escalation=escalation_table(scored),
+        routine_solved=Share(sum(item["verdict"] == "passed" for item in routine), len(routine)),
+        constant=escalation_table(scored, "constant_class"),
+        violations=violations,
+        zero_tolerance=sum(_zero_tolerance(item) for item in scored),
+        errors=errors,
+        explanation=sum(shares) / len(shares) if shares else None,
+        explained=len(shares),
+        not_assessed=sum(item["not_assessed"] for item in scored),
+        hygiene=sum(item["hygiene"] for item in scored),
+        failures=tuple(item for item in scored if item["verdict"] == "failed"),
+    )
+
+
+def _zero_tolerance(item: Row) -> int:
+    codes = [code for code, _ in item["violations"]]
+    safety = "safety" in item["tags"]
+    return sum(code in ZERO_TOLERANCE or (code == "missed_escalation" and safety) for code in codes)
+
+
+def by_agent(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each agent, in order of first appearance."""
+    found: dict[str, list[Row]] = {}
+    for item in rows:
+        found.setdefault(item["agent"], []).append(item)
+    return found

@@ -1,0 +1,219 @@
+"""Toolsets declared as a mapping, in YAML, without any Python.
+
+```yaml
+name: parcels
+version: "1.0"
+state:                                   # tables by name; every record has an id besides
+  parcels:
+    fields:                              # a type, or a mapping with the type and more
+      customer_id: {type: string, owner: true}
+      address: {type: string, identifying: true}
+      pin: {type: string, hidden: true}
+      status: {type: string, enum: [sent, lost, delivered]}
+      fee: {type: decimal, minimum: 0, default: "0"}
+      scans: {type: list, default: []}
+  claims:
+    proves: [request]                    # what a record here proves to have happened
+    fields:
+      parcel_id: string
+      reason: {type: string, optional: true, free_text: true}
+      at: {type: instant, volatile: true}
+tools:
+  - name: get_parcel
+    description: Return a parcel.
+    effect: reads
+    parameters: {parcel_id: string}
+    finds: {table: parcels, by: {id: $parcel_id}}
+    returns: [status, fee]               # fields; without it, all that are not hidden
+  - name: report_loss
+    description: Report a parcel as lost.
+    effect: writes
+    does: request
+    parameters:
+      parcel_id: {type: string, description: Number on the label}
+      reason: {type: string, required: false, free_text: true}
+    finds: {table: parcels, by: {id: $parcel_id}}
+    effects:
+      - set: {status: lost}
+      - add: {fee: "2.50"}
+      - append: {scans: lost}
+      - create: {table: claims, prefix: claim, fields: {parcel_id: $parcel_id, reason: $reason, at: $now}}
+    returns: {accepted: true}            # values; without it, the records made, else those found
+```
+
+Types are ``string``, ``integer``, ``decimal``, ``boolean``, ``list`` (of strings) and ``instant`` (with a UTC
+offset). Fields may be ``optional``, have a ``default``, an ``enum`` or a ``minimum``, and be ``hidden``,
+``identifying``, ``owner``, ``free_text`` or ``volatile`` as in `pytest_supportbench.toolset.Record`.
+
+``finds`` needs a record, or answers ``not_found``; with ``many: true`` it takes all there are. Effects run in
+order on what was found. A value is a literal or a whole reference: ``$name`` is a parameter, ``$now`` the
+virtual time, ``$$x`` the text ``$x``; there are no expressions. Where an optional parameter was not given,
+whatever refers to it (a condition, a field) is left out.
+"""
+
+import inspect
+import keyword
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
+
+from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.toolset import Deed, Record, State, Toolset, tool
+from pytest_supportbench.toolsets.declared_check import Checker
+from pytest_supportbench.toolsets.declared_models import (
+    NOW,
+    DeclaredTool,
+    DeclaredToolset,
+    FieldSpec,
+    TableSpec,
+    annotation,
+)
+
+
+class DeclaredRecord(Record):
+    """Base of the records of declared tables."""
+
+    proves: ClassVar[frozenset[Deed]] = frozenset()
+
+    def evidence(self) -> frozenset[Deed]:
+        """Return what the table says its records prove."""
+        return self.proves
+
+
+def declared(mapping: Mapping[str, Any]) -> type[Toolset[Any]]:
+    """Return the toolset that a mapping declares; the module's docstring shows its shape.
+
+    Raises `ToolsetError` that names the tool and field, what is wrong with it and what to write instead.
+    """
+    try:
+        spec = DeclaredToolset.model_validate(mapping)
+    except ValidationError as error:
+        raise ToolsetError(_explained(error, mapping)) from None
+    records = {name: _record(spec.name, name, table) for name, table in spec.state.items()}
+    members: dict[str, Any] = {
+        "__doc__": f"The declared toolset {spec.name}.",
+        "__module__": __name__,
+        "name": spec.name,
+        "version": spec.version,
+        "state_type": _state(spec.name, records),
+    }
+    for declared_tool in spec.tools:
+        where = f"the tool {declared_tool.name!r}"
+        _refuse_taken(declared_tool.name, Toolset, where)
+        if declared_tool.name in members:
+            msg = f"{where} is declared twice, or named like a part of every toolset; rename one"
+            raise ToolsetError(msg)
+        members[declared_tool.name] = _method(declared_tool, spec, records)
+    return type(f"{spec.name}_toolset", (Toolset,), members)
+
+
+def _state(toolset: str, records: Mapping[str, type[Record]]) -> type[State]:
+    tables: dict[str, Any] = {}
+    for name, record in records.items():
+        _refuse_taken(name, State, f"the table {name!r}")
+        tables[name] = (dict[str, record], Field(default_factory=dict))  # type: ignore[valid-type]
+    return create_model(f"{toolset}_state", __base__=State, **tables)
+
+
+def _record(toolset: str, name: str, table: TableSpec) -> type[Record]:
+    fields: dict[str, Any] = {}
+    for field_name, field in table.fields.items():
+        where = f"the table {name!r}: the field {field_name!r}"
+        _refuse_taken(field_name, DeclaredRecord, where)
+        if field_name == "id":
+            msg = f"{where}: every record has an id already; drop it"
+            raise ToolsetError(msg)
+        kind = annotation(field)
+        _check_default(field, kind, where)
+        if field.required:
+            fields[field_name] = (kind, ...)
+        elif field.default is None:
+            fields[field_name] = (kind | None, None)
+        else:
+            fields[field_name] = (kind, Field(default=field.default, validate_default=True))
+    record = create_model(f"{toolset}_{name}", __base__=DeclaredRecord, **fields)
+
+    def having(mark: str) -> tuple[str, ...]:
+        return tuple(key for key, field in table.fields.items() if getattr(field, mark))
+
+    record.owners = having("owner")
+    record.identifying = having("identifying")
+    record.hidden = frozenset(having("hidden"))
+    record.free_text = frozenset(having("free_text"))
+    record.volatile = frozenset(having("volatile"))
+    record.proves = frozenset(table.proves)
+    return record
+
+
+def _check_default(field: FieldSpec, kind: Any, where: str) -> None:
+    if field.default is not None:
+        try:
+            TypeAdapter(kind).validate_python(field.default)
+        except ValidationError:
+            msg = f"{where}: the default {field.default!r} is no {field.type} as declared; give one that is"
+            raise ToolsetError(msg) from None
+
+
+def _method(spec: DeclaredTool, whole: DeclaredToolset, records: Mapping[str, type[Record]]) -> Any:
+    """Return a method that looks to `Toolset` like one that somebody wrote."""
+    program = Checker(spec, whole.state, records).program()
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+    for name, parameter in spec.parameters.items():
+        where = f"the tool {spec.name!r}: the parameter {name!r}"
+        _refuse_taken(name, BaseModel, where)
+        if name in {NOW, "self"} or keyword.iskeyword(name):
+            msg = f"{where} has a reserved name; rename it"
+            raise ToolsetError(msg)
+        kind = annotation(parameter) if parameter.required else annotation(parameter) | None
+        described = (
+            Annotated[kind, Field(description=parameter.description)] if parameter.description else kind
+        )
+        default = inspect.Parameter.empty if parameter.required else None
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described)
+        )
+
+    def run(toolset: Toolset[Any], **arguments: Any) -> Any:
+        return program.run(toolset, arguments)
+
+    run.__doc__ = spec.description
+    run.__name__ = spec.name
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return tool(
+        spec.effect,
+        handoff=spec.handoff,
+        free_text=[name for name, parameter in spec.parameters.items() if parameter.free_text],
+        outward=[name for name, parameter in spec.parameters.items() if parameter.outward],
+        batch=spec.batch,
+        does=spec.does,
+    )(run)
+
+
+def _refuse_taken(name: str, base: type, where: str) -> None:
+    if hasattr(base, name):
+        msg = f"{where} has the name of a part of {base.__name__}; rename it, for example to {name}_"
+        raise ToolsetError(msg)
+
+
+def _explained(error: ValidationError, mapping: Any) -> str:
+    """Return a validation error with tools by name; one line for each problem."""
+    lines = []
+    for item in error.errors(include_url=False, include_input=False):
+        path = [str(part) for part in item["loc"]]
+        if path[:1] == ["tools"] and len(path) > 1:
+            path = [f"the tool {_tool_name(mapping, item['loc'][1])!r}", *path[2:]]
+        message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            message = "there is no such key; remove it or mend its spelling"
+        elif item["type"] == "missing":
+            message = "is missing; add it"
+        lines.append(f"{'.'.join(path) or 'the toolset'}: {message}")
+    return "the declared toolset cannot be used:\n" + "\n".join(lines)
+
+
+def _tool_name(mapping: Any, index: Any) -> str:
+    try:
+        return str(mapping["tools"][index]["name"])
+    except (KeyError, IndexError, TypeError):
+        return f"number {index}"
