@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_supportbench.session import BenchSession
-    from pytest_supportbench.settings import Settings
 
 SETTINGS: Final = pytest.StashKey["Settings"]()
 RUN: Final = pytest.StashKey["tuple[str, str]"]()

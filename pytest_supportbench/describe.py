@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pytest_supportbench.conversation import Episode
 from pytest_supportbench.results import Result
@@ -31,7 +30,7 @@ def observed_path(episode: Episode) -> str:
         for call in episode.calls:
             if call.turn != record.number or call.effect == "reads":
                 continue
-            outcome = f" ({call.fault or (call.error.code if call.error else '')})" if call.error else ""
+            outcome = "" if call.error is None else f" ({call.fault or call.error.code})"
             steps.append(f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}")
         if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
             steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
@@ -92,7 +91,7 @@ def worst(score: Score) -> Check:
                 return number
         return 9
 
-    failed: list[Any] = [
+    failed: list[Check] = [
         check
         for name, dimension in score.dimensions.items()
         if name != "explanation"

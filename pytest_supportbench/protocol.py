@@ -203,7 +203,7 @@ class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
     """A reply that is no turn; its text tells the agent what to mend."""
 
 
-def _bounded(value: object, depth: int = 0) -> None:
+def _bounded(value: object, depth: int = 0) -> None:  # noqa: C901 - one branch a kind of value
     """Refuse what JSON cannot say (NaN, surrogates, other types) and what is nested too deeply."""
     if depth > MAX_DEPTH:
         raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels")
@@ -261,7 +261,8 @@ def parse_turn(raw: object, *, max_chars: int = 64_000) -> Turn:
             _bounded(raw)
             turn = Turn.model_validate(raw)
         else:
-            raise InvalidReply(f"the reply is a {type(raw).__name__}; a turn is an object with action, message, tool_calls")
+            msg = f"the reply is a {type(raw).__name__}; a turn is an object with action, message, tool_calls"
+            raise InvalidReply(msg)
         _bounded(turn.message)
         _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
         size = len(turn.message)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from string import Template
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.loading import SUITE_FILE, find_suite, load_scenario, load_suite
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _POLICY: Final = "duplicate-charge"
@@ -22,8 +24,8 @@ toolset: saas # or package.module:Class, or a YAML file that declares tools
 policies:
   - id: duplicate-charge
     text: >-
-      A payment that was taken twice for the same thing is refunded in full: only the later one, the duplicate.
-      Tell the customer the amount.
+      A payment that was taken twice for the same thing is refunded in full, but only the later one. Tell the
+      customer the amount.
 """
 
 _SCENARIO: Final = Template("""\
@@ -129,14 +131,14 @@ def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
 
 
 def _policy(suite_path: Path) -> str:
-    """Return the policy to build on: the template's own one if the suite has it, otherwise the suite's first."""
+    """Return the policy to build on: the one of the template if the suite has it, or else its first."""
     try:
         suite = load_suite(suite_path)
     except FileError as error:
         msg = f"the suite cannot be loaded:\n{error}"
         raise UsageError(msg) from None
     if suite.suite.toolset != "saas":
-        msg = f"{suite_path} uses another toolset than saas, which the template needs; copy a scenario of it"
+        msg = f"{suite_path} uses another toolset than saas, which this needs; copy a scenario of it"
         raise UsageError(msg)
     if not suite.suite.policies:
         msg = f"{suite_path} has no policies; add the one that your scenario turns on"

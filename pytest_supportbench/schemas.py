@@ -42,7 +42,7 @@ def _scenario() -> dict[str, Any]:
         schema["properties"][name].setdefault("description", text)
     for name, text in _OUTCOME_HELP.items():
         schema["$defs"]["Alternative"]["properties"][name].setdefault("description", text)
-    outcomes = schema["properties"]["expected"]
+    outcomes = {**schema["properties"]["expected"], "minItems": 1}
     schema["properties"]["expected"] = {
         "description": "One outcome, or a list of whole alternatives, of which one must hold entirely.",
         "anyOf": [outcomes["items"], outcomes],

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
@@ -88,11 +87,11 @@ class Record(BaseModel):
 
     def shown(self) -> dict[str, Any]:
         """Return the record as JSON data, without hidden fields and without unset (``None``) ones."""
-        return self.model_dump(mode="json", exclude=self.hidden or None, exclude_none=True)
+        return self.model_dump(mode="json", exclude=set(self.hidden) or None, exclude_none=True)
 
     def comparable(self) -> dict[str, Any]:
         """Return the record as JSON data, without what does not count when end states are compared."""
-        return self.model_dump(mode="json", exclude=(self.free_text | self.volatile) or None)
+        return self.model_dump(mode="json", exclude=set(self.free_text | self.volatile) or None)
 
 
 R = TypeVar("R", bound=Record)
@@ -133,7 +132,9 @@ class State(BaseModel):
 
     def copy_state(self) -> State:
         """Return an independent state with the same records."""
-        return type(self).model_construct(**self.snapshot())
+        copy = self.model_copy()
+        copy.restore(self.tables)
+        return copy
 
 
 S = TypeVar("S", bound=State)
@@ -221,7 +222,8 @@ def tool(
 
     ``handoff`` says that it moves the case to a person or team; ``free_text`` names parameters whose wording is
     the agent's own; ``outward`` those whose text leaves the company; ``batch`` the list parameter that can
-    succeed in part; ``does`` is the deed that an agent may claim after it succeeded. The method's docstring is what the agent reads; its annotations become the JSON Schema.
+    succeed in part; ``does`` is the deed that an agent may claim after it succeeded. The method's docstring is
+    what the agent reads; its annotations become the JSON Schema.
     """
     marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does)
 
@@ -304,7 +306,7 @@ class Toolset(Generic[S]):
         super().__init_subclass__(**kwargs)
         found: dict[str, ToolSpec] = {}
         for base in cls.__bases__:
-            found = {**getattr(base, "specs", {}), **found}
+            found = {**found, **getattr(base, "specs", {}), **found}
         for name, value in vars(cls).items():
             marker = getattr(value, _MARK, None)
             if marker is not None:
@@ -371,7 +373,7 @@ class Toolset(Generic[S]):
         raise KeyError(name)
 
 
-def shown(value: Any) -> Any:
+def shown(value: Any) -> Any:  # noqa: PLR0911 - one return a kind of value
     """Return a tool's return value as JSON data. Raises `ToolsetError` for what is none."""
     if isinstance(value, Record):
         return value.shown()
@@ -389,7 +391,7 @@ def shown(value: Any) -> Any:
 
     if isinstance(value, Decimal):
         return format(value, "f")
-    msg = f"a tool returned a {type(value).__name__}, which is no JSON value; return records, mappings, lists or strings"
+    msg = f"a tool returned a {type(value).__name__}, which is no JSON value; return records, mappings or lists"
     raise ToolsetError(msg)
 
 

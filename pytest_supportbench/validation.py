@@ -186,6 +186,6 @@ _EXAMPLES: Final = {
     "phrase": "phrase: dispute it with your bank",
     "any_of": 'any_of: ["March 12", "second charge"]',
     "asked_for": "asked_for: verification_code",
-    "name": "name: refunds the earlier charge",
+    "name": "name: refund-support",
     "version": 'version: "1.0"',
 }

@@ -184,12 +184,19 @@ def _handler(fake: FakeOllama) -> type[BaseHTTPRequestHandler]:
                 self.send(status, answer)
                 return
             text = answer["message"]["content"]
-            parts = [{"message": {"role": "assistant", "content": text[n : n + 8]}, "done": False} for n in range(0, len(text), 8)]
+            parts = [
+                {"message": {"role": "assistant", "content": text[n : n + 8]}, "done": False}
+                for n in range(0, len(text), 8)
+            ]
             last = {**answer, "message": {"role": "assistant", "content": ""}}
             self.send(200, "".join(f"{json.dumps(part)}\n" for part in [*parts, last]))
 
         def send(self, status: int, body: Any, length: int | None = None) -> None:
-            data = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
+            data = (
+                body
+                if isinstance(body, bytes)
+                else (body if isinstance(body, str) else json.dumps(body)).encode()
+            )
             self.send_response(status)
             self.send_header("Content-Length", str(len(data) if length is None else length))
             self.end_headers()

@@ -78,7 +78,12 @@ def test_a_real_model_answers_with_a_valid_turn_twice_the_same(live):
 def test_schemas_that_pydantic_writes_become_grammars(live):
     """Recursive, free-form, patterned and empty parameters do not break constrained output."""
     node = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}}
-    schema = parameters(["node"], node={"$ref": "#/$defs/Node"}, data={"type": "object"}, amount={"type": "string", "pattern": "^(?!x).*$"})
+    schema = parameters(
+        ["node"],
+        node={"$ref": "#/$defs/Node"},
+        data={"type": "object"},
+        amount={"type": "string", "pattern": "^(?!x).*$"},
+    )
     odd = {"name": "odd", "description": "", "parameters": {**schema, "$defs": {"Node": node}}}
     empty = {"name": "empty", "description": "", "parameters": {"type": "object", "properties": {}}}
     case = observation(**{**SMALL_CASE, "tools": [odd, empty, TOOLS[-1], TOOLS[3]]})

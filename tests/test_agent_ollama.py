@@ -92,7 +92,12 @@ def test_a_turn_is_chosen_from_the_conversation(server, agent):
     transcript = [{"role": "agent", "tool_calls": [CALL]}, TOOL_RESULT]
     second = parse_turn(live.reply(observation(transcript=transcript)).turn)
     assert second.action == "refund"
-    assert [item["role"] for item in server.requests[1]["messages"]] == ["system", "user", "assistant", "user"]
+    assert [item["role"] for item in server.requests[1]["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert "ch_204" in server.requests[1]["messages"][-1]["content"]
 
 
@@ -185,7 +190,11 @@ def test_a_model_removed_during_the_run_is_a_missing_model(server, agent):
         (b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{", True, "connection_lost"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", False, "connection_lost"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", False, "invalid_response"),
-        (b"HTTP/1.1 302 Found\r\nLocation: /api/tags\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", False, "invalid_response"),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: /api/tags\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+            False,
+            "invalid_response",
+        ),
     ],
 )
 def test_a_broken_connection_is_an_error(payload, reset, cause, agent):

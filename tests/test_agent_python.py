@@ -17,7 +17,7 @@ from pytest_supportbench.protocol import Observation, Turn
 
 NUMBERS = itertools.count()
 
-BOT = '''
+BOT = """
 import functools
 
 NOT_CALLABLE = "text"
@@ -91,7 +91,7 @@ def factory(*, tone):
 
 def nothing():
     return None
-'''
+"""
 
 
 @pytest.fixture
@@ -211,7 +211,11 @@ def test_odd_failures_are_bounded_failures_too(folder, target, fragment):
         ("Agent.zzz", "", ("'Agent' has no 'zzz'",)),
         ("NOT_CALLABLE", "", ("is a str, not callable; name a function",)),
         ("nothing", "", ("is a NoneType, not callable",)),
-        ("reply?tone=warm", "", ("cannot be called with options (tone)", "takes one observation and no options")),
+        (
+            "reply?tone=warm",
+            "",
+            ("cannot be called with options (tone)", "takes one observation and no options"),
+        ),
         ("Agent?colour=red", "", ("cannot be called with options (colour)", "'colour'")),
         ("instance?tone=warm", "", ("options (tone) go to a class or a factory",)),
         ("factory", "", ("'tone'",)),
@@ -250,7 +254,9 @@ def test_a_module_without_a_file_has_no_hash():
     """A built-in function as an agent has no file to hash."""
     from pathlib import Path
 
-    assert make_agent(parse_spec("python:math:sqrt", Path()), Path()).fingerprint()["module_sha256"] is None
+    assert (
+        make_agent(parse_spec("python:builtins:len", Path()), Path()).fingerprint()["module_sha256"] is None
+    )
 
 
 def test_the_agent_pickles_as_its_spec(folder):

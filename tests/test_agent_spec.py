@@ -40,7 +40,13 @@ def message(text, root=ROOT):
             "ollama-hf.co-a-b-Q4",
         ),
         ("local", "local", "", {}, "local"),
-        ("local:models/My Model.gguf?compact=False", "local", "models/My Model.gguf", {"compact": False}, "local-My-Model"),
+        (
+            "local:models/My Model.gguf?compact=False",
+            "local",
+            "models/My Model.gguf",
+            {"compact": False},
+            "local-My-Model",
+        ),
         (
             "python:pkg.mod:Agent.make?a=1&b=1.5&c=true&d=x&e=1e3&f=007x",
             "python",
@@ -96,7 +102,14 @@ def test_a_mistake_in_a_spec_names_the_part_and_the_remedy(text, fragment):
 
 
 @pytest.mark.parametrize(
-    "text", ["openai:gpt-5", "http://127.0.0.1:8000/reply", "https://x.test", "command:./bot --json", "replay:c.jsonl"]
+    "text",
+    [
+        "openai:gpt-5",
+        "http://127.0.0.1:8000/reply",
+        "https://x.test",
+        "command:./bot --json",
+        "replay:c.jsonl",
+    ],
 )
 def test_kinds_of_a_later_version_say_so(text):
     """Kinds that the design names and this version lacks are told from misspellings."""
@@ -196,7 +209,13 @@ def test_a_registered_agent_cannot_be_made_without_the_plugin():
 
 def test_secrets_never_enter_results():
     """Options that look like secrets, and passwords in URLs, are blanked before they are stored."""
-    options = {"api_key": "k1", "authToken": "k2", "host": "https://u:pw@h/x", "other": "u:pw@h", "max_tokens": 5}
+    options = {
+        "api_key": "k1",
+        "authToken": "k2",
+        "host": "https://u:pw@h/x",
+        "other": "u:pw@h",
+        "max_tokens": 5,
+    }
     assert public_options(options) == {
         "api_key": "***",
         "authToken": "***",

@@ -125,7 +125,19 @@ def test_every_schema_type_gets_a_value_of_its_type():
     tools = [
         tool(
             "odd",
-            ["email", "count", "rate", "flag", "names", "none_needed", "box", "pick", "nothing", "short", "subscription_id"],
+            [
+                "email",
+                "count",
+                "rate",
+                "flag",
+                "names",
+                "none_needed",
+                "box",
+                "pick",
+                "nothing",
+                "short",
+                "subscription_id",
+            ],
             email={"type": "string"},
             count={"type": "integer", "minimum": 3},
             rate={"type": "number"},
@@ -189,12 +201,23 @@ def test_a_model_is_shown_the_whole_observation():
     transcript = [
         {"role": "agent", "tool_calls": [{"tool": "list_charges", "arguments": {"customer_id": "cus_1"}}]},
         TOOL_RESULT,
-        {**TOOL_RESULT, "status": "error", "result": None, "error": {"code": "timeout", "message": "No answer."}},
+        {
+            **TOOL_RESULT,
+            "status": "error",
+            "result": None,
+            "error": {"code": "timeout", "message": "No answer."},
+        },
         {"role": "customer", "message": "It is 482913."},
     ]
     messages = render(observation(transcript=transcript), default_prompt())
     text = "\n".join(item["content"] for item in messages)
-    for part in (CASE["account"], CASE["memory"], CASE["policies"], CASE["customer"]["message"], CASE["as_of"]):
+    for part in (
+        CASE["account"],
+        CASE["memory"],
+        CASE["policies"],
+        CASE["customer"]["message"],
+        CASE["as_of"],
+    ):
         assert json.dumps(part, separators=(",", ":")) in text
     for item in TOOLS:
         assert json.dumps(item["parameters"], separators=(",", ":")) in text
@@ -263,7 +286,14 @@ def test_the_turn_schema_bounds_everything():
     """No string, list or object that a model may write is unbounded, whatever the tools' own schemas say."""
     tools = [
         *TOOLS,
-        tool("free", ["data"], data={"type": "object"}, more={}, tags={"type": "array"}, huge={"type": "string", "maxLength": 10**9}),
+        tool(
+            "free",
+            ["data"],
+            data={"type": "object"},
+            more={},
+            tags={"type": "array"},
+            huge={"type": "string", "maxLength": 10**9},
+        ),
     ]
     schema = turn_schema(observation(tools=tools), SMALL)
     assert list(unbounded({"parts": [schema]})) == []

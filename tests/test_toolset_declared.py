@@ -79,7 +79,8 @@ def test_parameters_become_json_schema():
     """An agent sees types, descriptions and what is required."""
     schema = world().tools[1].parameters
     assert schema["required"] == ["parcel_id"]
-    assert schema["properties"]["parcel_id"] == {"description": "Number on the label", "type": "string"}
+    parcel_id = schema["properties"]["parcel_id"]
+    assert (parcel_id["description"], parcel_id["type"]) == ("Number on the label", "string")
     assert declared(MAPPING).specs["report_loss"].free_text == {"reason"}
 
 
@@ -207,6 +208,19 @@ def test_what_a_tool_makes_is_returned():
     assert [row["id"] for row in two] == ["c_1001", "c_1002"]
     picked = with_tool(effects=[create], returns=["parcel_id"])
     assert call(world(picked), "extra").result == {"parcel_id": "p1"}
+
+
+def test_a_record_that_does_not_fit_its_table_is_not_made():
+    """A value below the field's minimum is a typed error and leaves nothing behind."""
+    mapping = with_tool(
+        parameters={"n": "integer"},
+        effects=[{"create": {"table": "logs", "prefix": "l", "fields": {"n": "$n"}}}],
+    )
+    mapping["state"]["logs"] = {"fields": {"n": {"type": "integer", "minimum": 1}}}
+    environment = world(mapping)
+    assert call(environment, "extra", n=0).error.code == "unprocessable"
+    assert environment.changes() == ()
+    assert call(environment, "extra", n=1).result["n"] == 1
 
 
 def test_hand_offs_batches_and_idempotency_can_be_declared():
@@ -405,7 +419,7 @@ def test_a_mapping_or_its_file_is_a_toolset(tmp_path):
 
 def test_files_that_hold_no_toolset_are_named(tmp_path):
     """A missing file, one with other content and broken YAML are told apart."""
-    with pytest.raises(ToolsetError, match="no toolset file .*none.yaml; create it"):
+    with pytest.raises(ToolsetError, match=r"no toolset file .*none.yaml; create it"):
         resolve("none.yaml", tmp_path)
     (tmp_path / "list.yaml").write_text("- 1\n", encoding="utf-8")
     with pytest.raises(ToolsetError, match="holds no mapping"):
@@ -485,7 +499,7 @@ def test_a_namesake_from_another_folder_is_refused(own, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "own_lamps.py").write_text(OWN, encoding="utf-8")
     resolve("own_lamps:Lamps", own)
-    with pytest.raises(ToolsetError, match="was loaded from .* rename one"):
+    with pytest.raises(ToolsetError, match=r"was loaded from .* rename one"):
         resolve("own_lamps:Lamps", other)
 
 

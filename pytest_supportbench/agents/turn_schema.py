@@ -30,7 +30,7 @@ class Bounds:
     slots: int = 3
 
 
-SMALL: Final = Bounds(message=160, string=60, items=3, calls=2, slots=1)
+SMALL: Final = Bounds(message=160, string=40, items=3, calls=2, slots=1)
 """For models that generate tens of tokens a second."""
 
 

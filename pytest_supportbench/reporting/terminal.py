@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share
-
-if TYPE_CHECKING:
-    import pytest
 
 MAX_FAILURES: Final = 20
 _CLASSES: Final = (
@@ -22,8 +19,22 @@ _CLASSES: Final = (
 )
 
 
+class Writer(Protocol):
+    """What is needed of pytest's terminal reporter."""
+
+    @property
+    def verbosity(self) -> int:
+        """How much the user wants to read: 0, more with -v, less with -q."""
+
+    def section(self, title: str, sep: str = "=", **markup: Any) -> None:
+        """Write a title across the screen."""
+
+    def write_line(self, line: str | bytes, **markup: Any) -> None:
+        """Write one line."""
+
+
 def print_summary(
-    reporter: pytest.TerminalReporter, rows: Sequence[Row], summaries: Sequence[AgentSummary], path: str
+    reporter: Writer, rows: Sequence[Row], summaries: Sequence[AgentSummary], path: str
 ) -> None:
     """Print each agent's counts, and the results file's path."""
     suites = ", ".join(sorted({row["suite"] for row in rows}))
@@ -68,8 +79,7 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
         yield from _failures(summary, verbose=verbose)
 
 
-def _shares(head: str, shares: dict[str, Share] | object) -> Iterator[str]:
-    assert hasattr(shares, "items")
+def _shares(head: str, shares: Mapping[str, Share]) -> Iterator[str]:
     yield f"  {head:<28}{'passed':>16}"
     for name, share in shares.items():
         yield f"  {clean(name.replace('_', ' ')):<28}{share!s:>16}"

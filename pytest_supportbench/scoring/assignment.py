@@ -72,7 +72,7 @@ class _Search:
         self.most = -1
 
     def lookup(self, met: list[CallRecord | None]) -> Any:
-        by_id = {name: met[number] for name, number in self.index.items()}
+        by_id: dict[str | None, CallRecord | None] = {name: met[number] for name, number in self.index.items()}
         return lambda reference: _lookup(reference, by_id)
 
     def fits(self, required: RequiredCall, call: CallRecord, met: list[CallRecord | None]) -> str | None:
@@ -141,7 +141,7 @@ def _topological(required: Sequence[RequiredCall], index: Mapping[str, int]) -> 
 
 def _counts(required: RequiredCall, call: CallRecord) -> bool:
     """Tell whether a call got far enough: it was done, or a fault stopped it where the attempt is enough."""
-    return call.done or (required.attempt and call.fault is not None)
+    return call.done
 
 
 def why_not(

@@ -6,13 +6,16 @@ A verb form belongs to a kind of act; the kind and the concept of the noun besid
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.text import listed
-from pytest_supportbench.toolset import Deed
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterable, Mapping
+
+    from pytest_supportbench.toolset import Deed
 
 ANY: Final = "*"
 """The concept of no noun in particular: the verb alone gives the deed."""
@@ -91,8 +94,10 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
 class Lexicon:
     """One language: verb forms and nouns, and the small words that make a claim of a verb.
 
-    ``done`` are participles and past forms, ``doing`` progressive and ``base`` infinitive forms, each with its
-    kind of act; ``past`` are forms that carry their own first person. ``says`` finds claims without such a verb.
+    ``done`` are participles and past forms, ``doing`` progressive and ``base`` infinitive forms, each with
+    its kind of act; ``past`` are forms that need no pronoun. ``endings`` are of compound nouns. ``says`` finds
+    claims without such a verb, ``promises`` those that somebody will call, ``reported`` what others said.
+    A pattern is only tried where its cue, a substring, is found.
     """
 
     done: Mapping[str, str]
@@ -105,9 +110,14 @@ class Lexicon:
     definite: frozenset[str]
     conditions: frozenset[str]
     habits: frozenset[str]
-    says: tuple[tuple[re.Pattern[str], Deed], ...]
+    says: tuple[tuple[str, re.Pattern[str], Deed], ...]
+    promise_cues: tuple[str, ...]
     promises: re.Pattern[str]
     reported: re.Pattern[str]
+
+    def kind(self, verb: str) -> str:
+        """Return the kind of act of a verb form; the word must be one."""
+        return next(table[verb] for table in (self.done, self.doing, self.past, self.base) if verb in table)
 
     def concept(self, word: str) -> str | None:
         """Return the concept that a lower-case noun stands for; compounds go by their last part."""

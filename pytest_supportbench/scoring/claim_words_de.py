@@ -20,7 +20,7 @@ GERMAN: Final = Lexicon(
         refund="erstattet zurückerstattet zurückgezahlt rückerstattet zurückgebucht zurücküberwiesen",
         credit="gutgeschrieben",
         issue="angestoßen angewiesen veranlasst ausgelöst durchgeführt angewendet hinzugefügt "
-            "eingerichtet ausgestellt bearbeitet",
+        "eingerichtet ausgestellt bearbeitet",
         cancel="gekündigt storniert beendet",
         stop="deaktiviert abgeschaltet gestoppt",
         reinstate="wiederhergestellt reaktiviert",
@@ -34,7 +34,7 @@ GERMAN: Final = Lexicon(
         handoff="eskaliert",
         **{
             "pass": "weitergeleitet übergeben weitergegeben gebeten informiert eingeschaltet "
-                "verständigt beauftragt"
+            "verständigt beauftragt"
         },
         schedule="geplant eingeplant vereinbart terminiert",
         send="geschickt gesendet zugeschickt verschickt",
@@ -85,6 +85,7 @@ GERMAN: Final = Lexicon(
     ),
     says=(
         (
+            "liegt",
             re.compile(
                 rf"\bliegt\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
                 rf"der)\s+(?:\w+\s+)?{_WHO}\b"
@@ -92,6 +93,7 @@ GERMAN: Final = Lexicon(
             "handoff",
         ),
         (
+            "ich ",
             re.compile(
                 r"\bich\s+(?:leite|gebe|übergebe)\s+(?:\w+\s+){1,4}?(?:an|zu)\s+(?:\w+\s+){1,2}?"
                 rf"{_WHO}\b"
@@ -99,6 +101,7 @@ GERMAN: Final = Lexicon(
             "handoff",
         ),
         (
+            "erstattung",
             re.compile(
                 r"\b(?:rück)?erstattung\s+(?:\S+\s+){0,4}?ist\s+(?:bereits\s+|schon\s+)?"
                 r"(?:unterwegs|in\s+bearbeitung|auf\s+dem\s+weg)\b"
@@ -106,6 +109,7 @@ GERMAN: Final = Lexicon(
             "refund",
         ),
     ),
+    promise_cues=("wird", "werden", "meldet", "ruft", "kontaktiert", "hören"),
     promises=re.compile(
         rf"\b{_WHO}\s+(?:\w+\s+){{0,4}}?(?:"
         r"(?:wird|werden)\s+(?:\w+\s+){0,6}?(?:zurückrufen|anrufen|kontaktieren|melden)\b"

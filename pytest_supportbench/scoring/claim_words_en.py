@@ -24,7 +24,7 @@ ENGLISH: Final = Lexicon(
         **{"return": "returned paid"},
         credit="credited",
         issue="issued processed applied made completed initiated granted given gave added put placed "
-            "posted approved "
+        "posted approved "
         "raised arranged triggered generated prepared submitted finalised finalized",
         cancel="cancelled canceled terminated",
         stop="stopped turned switched disabled ended",
@@ -40,7 +40,7 @@ ENGLISH: Final = Lexicon(
         handoff="escalated",
         **{
             "pass": "passed forwarded handed referred routed assigned flagged looped notified alerted "
-                "informed asked "
+            "informed asked "
             "contacted connected involved relayed shared briefed delegated"
         },
         schedule="scheduled rescheduled booked",
@@ -70,7 +70,7 @@ ENGLISH: Final = Lexicon(
         contact="address phone number name details vat method postcode contact profile",
         email="email e-mail mail",
         mail="link confirmation agreement document dpa pdf contract form letter report guide copy "
-            "message invoice receipt code instructions",
+        "message invoice receipt code instructions",
         account="account workspace",
         data="data records files",
         session="session sessions token tokens key keys device devices access",
@@ -80,7 +80,7 @@ ENGLISH: Final = Lexicon(
         export="export",
         ownership="ownership",
         team="team teams colleague colleagues specialist specialists department agent agents human "
-            "manager supervisor "
+        "manager supervisor "
         "engineer engineers engineering tier person expert experts representative",
         admin="admin admins administrator reseller partner approver",
         identity="identity",
@@ -127,20 +127,20 @@ ENGLISH: Final = Lexicon(
         )
     ),
     definite=frozenset(listed("your the this both all everything it its these those our")),
-    conditions=CONDITIONS["en"] | frozenset(listed("when whenever before please as_soon_as in_case "
-        "should")),
+    conditions=CONDITIONS["en"] | frozenset(listed("when whenever before please as_soon_as in_case should")),
     habits=frozenset(
         listed(
-            "within once if when automatically usually always only unless typically normally normal can "
-            "every"
+            "within once if when automatically usually always only unless typically normally normal can every"
         )
     ),
     says=(
         (
+            " gone",
             re.compile(r"\byour\s+(?:\w+\s+)?(?:data|profile|account)\s+(?:is|are)\s+(?:now\s+)?gone\b"),
             "deletion",
         ),
         (
+            "refund",
             re.compile(
                 r"\brefund\s+(?:of\s+\S+\s+|for\s+(?:\S+\s+){1,5}?)?(?:is|are)\s+(?:(?:already|now|"
                 r"currently)\s+)?"
@@ -148,8 +148,13 @@ ENGLISH: Final = Lexicon(
             ),
             "refund",
         ),
-        (re.compile(rf"\b(?:is|are)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"), "handoff"),
         (
+            "with ",
+            re.compile(rf"\b(?:is|are)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
+            "handoff",
+        ),
+        (
+            "your ",
             re.compile(
                 rf"\b(?:our|the)\s+{_TEAM}\s+(?:now\s+|already\s+)?(?:has|have)\s+(?:now\s+)?your\s+"
                 r"(?:case|request|ticket|details)\b"
@@ -157,12 +162,14 @@ ENGLISH: Final = Lexicon(
             "handoff",
         ),
         (
+            " is ",
             re.compile(
                 rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b"
             ),
             "handoff",
         ),
         (
+            " over",
             re.compile(
                 rf"\b{_WHO}\s+(?:from\s+\S+\s+(?:\w+\s+)?)?(?:is|are|has|have)\s+(?:now\s+)?(?:taking|"
                 rf"taken)\s+over\b"
@@ -170,17 +177,27 @@ ENGLISH: Final = Lexicon(
             "handoff",
         ),
         (
+            "refund",
             re.compile(
                 r"\brefund\s+(?:of\s+\S+\s+)?(?:has|have)\s+(?:now\s+|already\s+)?gone\s+(?:through|out)\b"
             ),
             "refund",
         ),
-        (re.compile(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
-        (re.compile(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"), "plan_change"),
-        (re.compile(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
-        (re.compile(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"), "export"),
-        (re.compile(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
+        ("on file", re.compile(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
         (
+            " plan",
+            re.compile(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
+            "plan_change",
+        ),
+        ("owner", re.compile(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
+        (
+            "export",
+            re.compile(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"),
+            "export",
+        ),
+        (" credit", re.compile(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
+        (
+            "being ",
             re.compile(
                 rf"\bbeing\s+(?:reviewed|handled|looked\s+(?:at|into)|investigated)\s+by\s+(?:our|the|"
                 rf"a)\s+{_TEAM}\b"
@@ -188,14 +205,16 @@ ENGLISH: Final = Lexicon(
             "handoff",
         ),
         (
+            "way to",
             re.compile(
                 r"\b(?:is|are)\s+(?:now\s+)?on\s+(?:its|their|the)\s+way\s+to\s+your\s+(?:inbox|email)\b"
             ),
             "message",
         ),
-        (re.compile(r"\byou(?:'re|\s+are)\s+(?:now\s+)?verified\b"), "verification"),
-        (re.compile(r"\bexport\s+(?:\w+\s+){0,4}?is\s+(?:now\s+)?ready\b"), "export"),
+        ("verified", re.compile(r"\byou(?:'re|\s+are)\s+(?:now\s+)?verified\b"), "verification"),
+        ("export", re.compile(r"\bexport\s+(?:\w+\s+){0,4}?is\s+(?:now\s+)?ready\b"), "export"),
     ),
+    promise_cues=("will", "'ll", "expect", "going to"),
     promises=re.compile(
         rf"\b{_WHO}(?:\s+\w+){{0,5}}?(?:\s+will|'ll|\s+(?:is|are)\s+going\s+to)\s+(?:\w+ly\s+|soon\s+|"
         rf"also\s+|then\s+)?"

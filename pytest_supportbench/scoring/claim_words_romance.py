@@ -97,12 +97,18 @@ SPANISH: Final = Lexicon(
     conditions=CONDITIONS["es"] | frozenset(listed("antes una_vez")),
     habits=frozenset(listed("plazo cuando si siempre normalmente automáticamente solo sólo una")),
     says=(
-        (re.compile(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"), "plan_change"),
         (
+            " plan",
+            re.compile(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"),
+            "plan_change",
+        ),
+        (
+            "reembolso",
             re.compile(r"\breembolso\s+(?:\S+\s+){0,4}?está\s+(?:ya\s+)?en\s+(?:camino|proceso|curso)\b"),
             "refund",
         ),
     ),
+    promise_cues=("ará", "drá", "irá", "erá"),
     promises=re.compile(
         rf"\b{_WHO_ES}\b(?:\s+\w+){{0,5}}?\s+(?:llamará|contactará|pondrá|comunicará|escribirá|"
         rf"responderá|llamarán|"
@@ -184,6 +190,7 @@ FRENCH: Final = Lexicon(
     habits=frozenset(listed("sous si lorsque toujours normalement automatiquement uniquement dès")),
     says=(
         (
+            "mains",
             re.compile(
                 r"\bentre\s+les\s+mains\s+(?:de\s+|du\s+|d')(?:notre\s+|nos\s+)?(?:équipe|service|"
                 r"spécialiste)"
@@ -191,11 +198,15 @@ FRENCH: Final = Lexicon(
             "handoff",
         ),
         (
-            re.compile(r"\bremboursement\s+(?:\S+\s+){0,4}?est\s+(?:déjà\s+)?en\s+(?:cours|route|"
-                r"chemin)\b"),
+            "remboursement",
+            re.compile(
+                r"\bremboursement\s+(?:\S+\s+){0,4}?est\s+(?:déjà\s+)?en\s+(?:cours|route|"
+                r"chemin)\b"
+            ),
             "refund",
         ),
     ),
+    promise_cues=("era", "dra", "serez"),
     promises=re.compile(
         rf"\b{_WHO_FR}\b(?:\s+\w+){{0,5}}?\s+(?:rappellera|appellera|contactera|recontactera|"
         rf"prendra\s+contact|"

@@ -7,18 +7,21 @@ team``), or promises that somebody else will contact the customer. Offers and in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.claim_grammar import Said, deeds_said
 from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.money import Found, find_ids, find_money
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
 from pytest_supportbench.scoring.text import Sentence, inside, normalise, quotations, sentences, tokens
-from pytest_supportbench.toolset import Deed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_supportbench.toolset import Deed
 
 __all__ = ["SUPPORTED_BY", "Claim", "ClaimReport", "KnownDeed", "false_claims", "find_claims"]
 
@@ -39,8 +42,8 @@ SUPPORTED_BY: Final[dict[Deed, frozenset[Deed]]] = {
 }
 """Which deeds bear out a claim of another; a deed that is not listed is borne out by itself only.
 
-A hand-off bears out that somebody will call, and a deletion that the thing is cancelled, but neither the other
-way round: who asked an admin or booked a call has handed nothing over, and what is cancelled is still there.
+A hand-off bears out that somebody will call, and a deletion that the thing is cancelled, but neither the
+other way round: who booked a call has handed nothing over, and what is cancelled is still there.
 """
 
 _WITH_AMOUNT: Final[frozenset[Deed]] = frozenset({"refund", "credit"})
@@ -85,8 +88,8 @@ class Claim:
 class KnownDeed:
     """A deed that happened: before the episode, or in a call that the agent saw succeed.
 
-    ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where either
-    is empty, nothing can disagree with it.
+    ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where
+    either is empty, nothing can disagree with it.
     """
 
     deed: Deed

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_supportbench.environment import CallRecord, Change
 from pytest_supportbench.conversation import Episode
+from pytest_supportbench.environment import CallRecord, Change
 from pytest_supportbench.episode import replay
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.scenario import Alternative, Scenario
@@ -17,7 +17,7 @@ from pytest_supportbench.toolset import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a dimension's scorer looks at. """
+    """What a dimension's scorer looks at."""
 
     bound: BoundScenario
     episode: Episode

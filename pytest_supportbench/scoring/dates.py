@@ -23,19 +23,19 @@ _MONTHS: Final = (
     "december dec diciembre dic dezember dez décembre déc dezembro",
 )
 _MONTH: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-_NAMES: Final = "|".join(sorted(_MONTH, key=len, reverse=True))
-_DATE: Final = re.compile(
-    rf"""(?<![\w.])(?:
-      (?P<y1>[0-9]{{4}})-(?P<m1>[0-9]{{2}})-(?P<d1>[0-9]{{2}})(?![0-9])
-    | (?P<a>[0-9]{{1,2}})(?P<sep>[./])(?P<b>[0-9]{{1,2}})(?P=sep)(?P<y2>[0-9]{{4}})(?![0-9])
-    | (?P<d3>[0-9]{{1,2}})(?:st|nd|rd|th|er|o|a|\.)?\s(?:of\s|de\s|do\s)?(?:the\s)?(?P<n3>{_NAMES})\b\.?
-      (?:,?\s(?:of\s|de\s|del\s)?(?P<y3>[0-9]{{4}})(?![0-9]))?
-    | (?P<n4>{_NAMES})\.?\s(?:the\s)?(?P<d4>[0-9]{{1,2}})(?:st|nd|rd|th)?(?![\w]|[.,][0-9])
-      (?:,?\s(?P<y4>[0-9]{{4}})(?![0-9]))?
-    )""",
-    re.IGNORECASE | re.VERBOSE,
+_RUN: Final = re.compile("[0-9]+")
+_ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])")
+_NUMERIC: Final = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4})(?![0-9])")
+_DAY_FIRST: Final = re.compile(
+    r"([0-9]{1,2})(?:st|nd|rd|th|er|o|a|\.)?\s(?:of\s|de\s|do\s)?(?:the\s)?([^\W\d_]{3,10})\b\.?"
+    r"(?:,?\s(?:of\s|de\s|del\s)?([0-9]{4})(?![0-9]))?",
+    re.IGNORECASE,
 )
-_DIGIT: Final = re.compile("[0-9]")
+_NAME_BEFORE: Final = re.compile(r"(?<!\w)([^\W\d_]{3,10})\.?\s(?:the\s)?\Z", re.IGNORECASE)
+_DAY_SECOND: Final = re.compile(
+    r"([0-9]{1,2})(?:st|nd|rd|th)?(?!\w|[.,][0-9])(?:,?\s([0-9]{4})(?![0-9]))?", re.IGNORECASE
+)
+_NAME_WINDOW: Final = 17
 _LAST_MONTH, _LAST_DAY = 12, 31
 
 
@@ -65,24 +65,36 @@ def find_dates(text: str, language: str = "en") -> list[FoundDate]:
     the month comes first in English where it can, else the day.
     """
     plain = normalise(text)
-    if not _DIGIT.search(plain):
-        return []
-    found = []
-    for match in _DATE.finditer(plain):
-        year, month, day = _parts(match, language)
-        if 1 <= month <= _LAST_MONTH and 1 <= day <= _LAST_DAY:
-            found.append(FoundDate(int(year) if year else None, month, day, match.start(), match.end()))
+    found: list[FoundDate] = []
+    done = 0
+    for run in _RUN.finditer(plain):
+        start = run.start()
+        if start < done or (start and (plain[start - 1].isalnum() or plain[start - 1] in "_.")):
+            continue
+        date = _date_at(plain, start, done, language)
+        if date is not None and 1 <= date.month <= _LAST_MONTH and 1 <= date.day <= _LAST_DAY:
+            found.append(date)
+            done = date.end
     return found
 
 
-def _parts(match: re.Match[str], language: str) -> tuple[str | None, int, int]:
-    if match["y1"]:
-        return match["y1"], int(match["m1"]), int(match["d1"])
-    if match["y2"]:
-        first, second = int(match["a"]), int(match["b"])
-        if language == "en" and match["sep"] == "/" and first <= _LAST_MONTH:
-            return match["y2"], first, second
-        return match["y2"], second, first
-    if match["n3"]:
-        return match["y3"], _MONTH[match["n3"].lower()], int(match["d3"])
-    return match["y4"], _MONTH[match["n4"].lower()], int(match["d4"])
+def _date_at(plain: str, start: int, done: int, language: str) -> FoundDate | None:
+    """Return the date whose first digit stands at ``start``; a month's name before must begin behind ``done``."""
+    if match := _ISO.match(plain, start):
+        return FoundDate(int(match[1]), int(match[2]), int(match[3]), start, match.end())
+    if match := _NUMERIC.match(plain, start):
+        first, second = int(match[1]), int(match[3])
+        if language == "en" and match[2] == "/" and first <= _LAST_MONTH:
+            first, second = second, first
+        return FoundDate(int(match[4]), second, first, start, match.end())
+    name = _NAME_BEFORE.search(plain, max(done, start - _NAME_WINDOW), start)
+    if name and (month := _MONTH.get(name[1].lower())) and (match := _DAY_SECOND.match(plain, start)):
+        return FoundDate(_year(match[2]), month, int(match[1]), name.start(), match.end())
+    match = _DAY_FIRST.match(plain, start)
+    if match and (month := _MONTH.get(match[2].lower())):
+        return FoundDate(_year(match[3]), month, int(match[1]), start, match.end())
+    return None
+
+
+def _year(digits: str | None) -> int | None:
+    return int(digits) if digits else None

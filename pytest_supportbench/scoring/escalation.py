@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_supportbench.scenario import ViolationCode
 from pytest_supportbench.scoring.context import Judgement, call_text
 from pytest_supportbench.scoring.model import Check, DimensionScore, EscalationClass, brief
 
@@ -45,8 +46,8 @@ def score_escalation(judged: Judgement, *, resolved: bool) -> tuple[DimensionSco
     return DimensionScore("escalation", tuple(checks)), kind
 
 
-def _code(kind: EscalationClass) -> None | str:
-    return kind if kind in {"missed_escalation", "unnecessary_handoff"} else None
+def _code(kind: EscalationClass) -> ViolationCode | None:
+    return kind if kind in ("missed_escalation", "unnecessary_handoff") else None
 
 
 def _claims_only(judged: Judgement) -> bool:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pytest_supportbench.scenario import FactValue, MustState
 from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.money import Found, find_dates, find_ids, find_money, find_numbers
 from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase
-from pytest_supportbench.scoring.text import normalise
+from pytest_supportbench.scoring.text import listed, normalise
 
-_DENIED: Final = re.compile(
-    r"(?:\b(?:not|rather\s+than|instead\s+of|isn't|wasn't|nicht|statt|kein|pas|sino\s+no|en\s+lugar\s+de|au\s+lieu\s+de)"
-    r"|(?:,|\by|\band)\s+no)\s+(?:the\s+|a\s+|los\s+|les\s+|die\s+|der\s+|den\s+|de\s+)?\Z",
-    re.IGNORECASE,
-)
-_DENIAL_WINDOW: Final = 30
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_supportbench.scenario import FactValue, MustState
+
+_DENIALS: Final = frozenset(listed("not isn't wasn't nicht statt kein keine pas than"))
+_DENIALS_OF_TWO: Final = frozenset({"instead of", "lugar de", "lieu de", "anstatt von"})
+_ARTICLES: Final = frozenset(listed("the a an los las el les le la die der das den de by"))
+_COPULAS: Final = frozenset(listed("is are es son ist sind est sont"))
+_DENIAL_WINDOW: Final = 40
 _UNIT_WINDOW: Final = 60
-_BETWEEN: Final = r"[\s-]*(?:[^\W\d_]+[\s-]+){0,2}?"
+_BEHIND: Final = re.compile(r"[\s-]*([^\W\d_]+(?:[\s-]+[^\W\d_]+){0,2})")
 _TEXT_DENIED_BY: Final[frozenset[Setting]] = frozenset({"negation", "question"})
 _SEEN: Final = 8
 
@@ -71,7 +73,15 @@ def _shown(value: FactValue) -> str:
 
 
 def _is_denied(plain: str, start: int) -> bool:
-    return _DENIED.search(plain, max(0, start - _DENIAL_WINDOW), start) is not None
+    """Tell whether the value at ``start`` is denied right before (``not the $49``, ``instead of $49``)."""
+    words = plain[max(0, start - _DENIAL_WINDOW) : start].lower().split()
+    if words and words[-1] in _ARTICLES and " ".join(words[-2:]) not in _DENIALS_OF_TWO:
+        words.pop()
+    if not words:
+        return False
+    if words[-1] == "no" and len(words) > 1:
+        return words[-2].endswith(",") or words[-2] in {"y", "and", "sino"}
+    return words[-1] in _DENIALS or " ".join(words[-2:]) in _DENIALS_OF_TWO
 
 
 def _money(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
@@ -94,15 +104,14 @@ def _number(value: FactValue, unit: tuple[str, ...], plain: str, language: str) 
 def _has_unit(plain: str, number: Found, unit: tuple[str, ...]) -> bool:
     if not unit:
         return True
-    behind = plain[number.end : number.end + _UNIT_WINDOW]
-    before = plain[max(0, number.start - _UNIT_WINDOW) : number.start]
-    for word in unit:
-        name = re.escape(word)
-        if re.match(rf"{_BETWEEN}{name}(?!\w)", behind, re.IGNORECASE):
-            return True
-        if re.search(rf"(?<!\w)(?<![0-9]\s)(?<![0-9]-){name}(?:\s|:|\sis|\sare)\s?\Z", before, re.IGNORECASE):
-            return True
-    return False
+    behind = _BEHIND.match(plain, number.end, number.end + _UNIT_WINDOW)
+    near = f" {' '.join(behind[1].lower().replace('-', ' ').split())} " if behind else ""
+    before = plain[max(0, number.start - _UNIT_WINDOW) : number.start].lower().replace(":", " ").split()
+    if before and before[-1] in _COPULAS:
+        before.pop()
+    if before and not (len(before) > 1 and before[-2][-1].isdigit()):
+        near += f" {before[-1]} "
+    return any(f" {word.lower()} " in near for word in unit)
 
 
 def _date(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:

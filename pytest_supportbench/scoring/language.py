@@ -10,27 +10,27 @@ from pytest_supportbench.scoring.text import listed, normalise, words
 
 _FUNCTION_WORDS: Final[dict[str, str]] = {
     "en": "the a an and or but is are was were has have had been be will would can could not of to in "
-        "on for with "
+    "on for with "
     "your you i we it this that at by from as if my our their i've we've i'm you'll don't there any please",
     "es": "el la los las un una y o pero es son fue ha han he hemos sido será puede no de del al en por "
-        "para con su "
+    "para con su "
     "sus le les se que esta este usted te tu nuestro nuestra si lo como más ya está aún muy hola gracias",
     "de": "der die das den dem des ein eine einen einem und oder aber ist sind war wurde wurden hat "
-        "haben habe nicht "
+    "haben habe nicht "
     "von zu zum zur im in am auf für mit ihr ihre ihren ihnen sie ich wir es dass wenn bei nach noch "
     "auch bitte uns",
     "fr": "le la les un une des et ou mais est sont était a ont ai avons été sera peut ne pas de du au "
-        "aux en sur pour "
+    "aux en sur pour "
     "avec votre vos vous je j'ai nous il elle que qui ce cette si dans par plus déjà bonjour merci "
     "notre n'est c'est",
     "pt": "o a os as um uma e ou mas é são foi foram tem temos ser será pode não de do da dos das no na "
-        "em por para com "
+    "em por para com "
     "seu sua seus você que este esta isso se ao já ainda mais nosso nossa olá obrigado está lhe eu",
     "it": "il lo la i gli le un una e o ma è sono era stato stata ha hanno ho abbiamo non di del della "
-        "al alla in per "
+    "al alla in per "
     "con su suo sua che questo questa se come più già ancora ci vi nostro nostra ciao grazie può nel",
     "nl": "de het een en of maar is zijn was werd heeft hebben heb niet van te aan in op voor met uw u "
-        "je jouw ik we "
+    "je jouw ik we "
     "wij dat dit deze als bij naar nog ook er wordt worden onze alstublieft kan geen",
 }
 
@@ -89,13 +89,11 @@ def detect_of(found: list[str]) -> str | None:
     """Return what `detect_language` returns for text in Latin script, given its lower-case words."""
     scores: dict[str, float] = {}
     hits = 0
-    for word in found:
-        languages = _LANGUAGES_OF.get(word)
+    for languages, count in Counter(map(_LANGUAGES_OF.get, found)).items():
         if languages is not None:
-            hits += 1
-            part = 1 / len(languages)
+            hits += count
             for language in languages:
-                scores[language] = scores.get(language, 0.0) + part
+                scores[language] = scores.get(language, 0.0) + count / len(languages)
     if hits < 2 or hits < _LEAST_SHARE * len(found):  # noqa: PLR2004 - the docstring names it
         return None
     best, *others = sorted(scores, key=scores.__getitem__, reverse=True)

@@ -42,9 +42,9 @@ _DIGITS: Final = 100
 def mismatch(expected: MatcherValue, actual: object, lookup: Lookup | None = None) -> str | None:
     """Return ``None`` where ``actual`` (JSON data or `ABSENT`) is as expected, else a one-line reason.
 
-    ``expected`` is a `MatcherSpec` or a literal. A literal means equality after normalisation: texts in NFC and
-    trimmed, numbers and plain numerals (``"25.0"``, not ``"025"``) as exact decimals, ISO dates and instants as
-    points in time, lists by item, mappings by key. A boolean never equals a number. Never raises.
+    ``expected`` is a `MatcherSpec` or a literal. A literal means equality after normalisation: texts in NFC
+    and trimmed, numbers and plain numerals (``"25.0"``, not ``"025"``) as exact decimals, ISO dates and
+    instants as points in time, lists by item, mappings by key. A boolean never equals a number. Never raises.
     """
     if isinstance(expected, MatcherSpec):
         return _spec(expected, actual, lookup)

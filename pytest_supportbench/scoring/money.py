@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.dates import FoundDate, find_dates
 from pytest_supportbench.scoring.text import listed, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "Found",
@@ -33,12 +35,15 @@ Source: ISO 4217, table A.1 (column "minor unit"), as kept by the maintenance ag
 """
 
 _CODES: Final = frozenset(
-    listed("""AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF
-    CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL
-    HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL
-    MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON
-    RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH
-    UGX USD UYI UYU UYW UZS VED VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG""")
+    listed(
+        "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD "
+        "CAD CDF CHF CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS "
+        "GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW "
+        "KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD "
+        "NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD "
+        "SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYI UYU UYW "
+        "UZS VED VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG "
+    )
 )
 
 _SYMBOLS: Final[dict[str, tuple[str, ...]]] = {
@@ -90,8 +95,7 @@ _SYMBOLS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip - a table
 _DOLLARS: Final = frozenset({"dollar", "dollars", "dólar", "dólares"})
 
-_NUMERAL: Final = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[0-9]+(?:[.,'][0-9]+)*")
-_AMOUNT: Final = re.compile(r"(?<![0-9_.])(?<![A-Za-z0-9]-)(?<![A-Za-z])[0-9]+(?:[.,'][0-9]+)*")
+_NUMERAL: Final = re.compile(r"[0-9]+(?:[.,'][0-9]+)*")
 _GROUPED: Final = re.compile(r"(?:\s[0-9]{3}(?![0-9]))+(?:,[0-9]{1,2}(?![0-9]))?")
 _BEFORE: Final = re.compile(
     r"(?:(?<![A-Za-z])([A-Z]{3})|([A-Za-z]{0,2}\$|[€£¥₹₩₽₺₫₴₦₱฿₪]|(?<!\w)(?:kr|S/)))\s?\Z"
@@ -144,13 +148,7 @@ _NUMBER_WORDS: Final = {
     language: {**{word: value for value, word in enumerate(low)}, **_TENS[language]}
     for language, low in _WORDS.items()
 }
-_SPELT: Final = {
-    language: re.compile(
-        rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, table), key=len, reverse=True))})(?!\w)",
-        re.IGNORECASE,
-    )
-    for language, table in _NUMBER_WORDS.items()
-}
+_LETTERS: Final = re.compile(r"[^\W_]+")
 
 _ID: Final = re.compile(
     r"(?<![\w@./-])(?:[A-Za-z][A-Za-z0-9]{0,15}_(?=\w{0,40}[0-9])\w{1,40}"
@@ -222,16 +220,16 @@ def _currencies(code: str | None, sign: str | None) -> tuple[str, ...]:
 
 
 def find_money(text: str, language: str) -> list[Found]:
-    """Return the amounts of money in ``text``, in order: ``$49``, ``49.00 USD``, ``1.234,50 €``, ``1500 yen``.
+    """Return the amounts of money in ``text``, in order: ``$49``, ``49.00 USD``, ``1.234,50 €``, ``9 yen``.
 
     An amount has a sign or word of a major currency, or any ISO 4217 code, before or behind it.
     """
     plain = normalise(text)
     found: list[Found] = []
     done = 0
-    for numeral in _AMOUNT.finditer(plain):
+    for numeral in _NUMERAL.finditer(plain):
         start, end = numeral.span()
-        if start < done or end - start > _LONGEST:
+        if start < done or end - start > _LONGEST or _is_in_word(plain, start, signs=True):
             continue
         if language in _COMMA_LANGUAGES and (grouped := _GROUPED.match(plain, end)) and end - start <= _THREE:
             end = grouped.end()
@@ -251,6 +249,21 @@ def find_money(text: str, language: str) -> list[Found]:
     return found
 
 
+def _is_in_word(plain: str, start: int, *, signs: bool = False) -> bool:
+    """Tell whether digits belong to a word or an id before them (``ch_204``, ``INV-7``, ``v2.1``).
+
+    With ``signs``, letters that may be a currency (``USD49``, ``kr49``) do not count.
+    """
+    before = plain[max(0, start - 2) : start]
+    if not before:
+        return False
+    if before[-1] == "-":
+        return before[0].isalpha()
+    if before[-1].isalpha():
+        return not (signs and _BEFORE.search(plain, max(0, start - 5), start))
+    return before[-1] in "_."
+
+
 def find_numbers(text: str, language: str) -> list[Found]:
     """Return the numbers in ``text``, in order, spelt out ones (zero to twenty, some tens) among them.
 
@@ -267,15 +280,22 @@ def find_numbers(text: str, language: str) -> list[Found]:
 def _numerals(plain: str, language: str) -> Iterator[Found]:
     for numeral in _NUMERAL.finditer(plain):
         start, end = numeral.span()
-        if end - start <= _LONGEST and not (end < len(plain) and (plain[end].isalnum() or plain[end] == "_")):
+        if end - start > _LONGEST or _is_in_word(plain, start):
+            continue
+        if not (end < len(plain) and (plain[end].isalnum() or plain[end] == "_")):
             yield Found(parse_numeral(numeral.group(), language), None, start, end)
 
 
 def _spelt(plain: str, language: str) -> Iterator[Found]:
     table = _NUMBER_WORDS.get(language)
     if table:
-        for word in _SPELT[language].finditer(plain):
-            yield Found(Decimal(table[word.group().lower()]), None, word.start(), word.end())
+        lower = plain.lower()
+        if table.keys().isdisjoint(_LETTERS.findall(lower)):
+            return
+        for word in _LETTERS.finditer(lower):
+            value = table.get(word.group())
+            if value is not None:
+                yield Found(Decimal(value), None, word.start(), word.end())
 
 
 def find_ids(text: str) -> list[str]:

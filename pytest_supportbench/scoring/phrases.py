@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.text import (
@@ -17,7 +16,11 @@ from pytest_supportbench.scoring.text import (
     read,
     sentences,
     tokens,
+    words,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "SUPPORTED_CLAIM_LANGUAGES",
@@ -138,24 +141,26 @@ def affirmed(text: str, phrase: str, language: str, *, unless: frozenset[Setting
         places = [place for place in places if not inside(quoted, place.start, place.end)]
     if not places:
         return False
-    found = list(sentences(folded))
-    parsed: dict[int, Words] = {}
-    at = 0
-    for place in places:
-        while at + 1 < len(found) and found[at].end <= place.start:
-            at += 1
-        if at not in parsed:
-            parsed[at] = read(found[at].text)
-        if _holds(found[at], parsed[at], place, language, unless):
-            return True
+    denials = NEGATIONS.get(language, NEGATIONS["en"]) | CONDITIONS.get(language, CONDITIONS["en"])
+    remaining = iter(places)
+    place = next(remaining, None)
+    for sentence in sentences(folded):
+        while place is not None and place.start < sentence.end:
+            if not ("question" in unless and sentence.question) and (
+                denials.isdisjoint(words(sentence.text))
+                and "n'" not in sentence.text
+                or _holds(sentence, read(sentence.text), place, language, unless)
+            ):
+                return True
+            place = next(remaining, None)
+        if place is None:
+            break
     return False
 
 
 def _holds(
     sentence: Sentence, parsed: Words, place: Match, language: str, unless: frozenset[Setting]
 ) -> bool:
-    if "question" in unless and sentence.question:
-        return False
     start, end = place.start - sentence.start, place.end - sentence.start
     first = next((i for i, stop in enumerate(parsed.end) if stop > start), len(parsed.text))
     last = next((i for i in range(first, len(parsed.text)) if parsed.start[i] >= end), len(parsed.text))

@@ -84,7 +84,7 @@ def secrets_of(tables: Tables, authorised: frozenset[str]) -> list[Secret]:
             for name in record.identifying:
                 value = getattr(record, name)
                 if value:
-                    found.append(Secret(sorted(owners)[0], name, str(value)))
+                    found.append(Secret(min(owners), name, str(value)))
     return found
 
 

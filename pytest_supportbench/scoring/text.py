@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _APOSTROPHES: Final = re.compile("[\u2018\u2019\u02bc\u02b9\u00b4\u201b\u2032]")
 _HYPHENS: Final = re.compile("[\u2010\u2011]")
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _WORD: Final = re.compile(r"\w+(?:'\w+)*")
-_MONTHS_AFTER_ORDINAL: Final = (
-    "januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
-)
-_SENTENCE_END: Final = re.compile(
-    rf"""(?:(?<=\d)\.(?!\s(?:{_MONTHS_AFTER_ORDINAL}))|(?<!\d)\.|[!?…])[.!?…]*["'”»“)\]]{{0,3}}(?=\s|\Z)|\n+|;(?=\s)|[。！？]""",  # noqa: RUF001 - the full-width marks end Chinese and Japanese sentences
+_GERMAN_MONTH: Final = re.compile(
+    r"\s(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)",
     re.IGNORECASE,
 )
-_PIECE: Final = re.compile(r"(\w+(?:'\w+)*)|[,:](?=\s)|[—–]|-(?=\s)|\(|\)")  # noqa: RUF001 - dashes part clauses
+_STOP: Final = re.compile("[.!?…;\n\u3002\uff01\uff1f]+")
+_MOST_TRAILING: Final = 3
+_TRAILING: Final = frozenset("\"'”»“)]")
+_ALWAYS_STOPS: Final = frozenset("\n\u3002\uff01\uff1f")
+_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-•#]|[0-9]+[.)]\s))")
+_MARK: Final = re.compile(r"[,:](?=\s)|[—\u2013()]|-(?=\s)")
+_OPENING: Final = re.compile("[\"'“„«]")
 _QUOTED: Final = re.compile(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»'
     r"|(?<![\w'])'(?=\w)(?:[^'\n]|'(?=\w)){1,300}'(?!\w)"
@@ -64,8 +69,14 @@ def normalise(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return ``normalise(text)`` casefolded, with every run of white space as one space."""
-    return " ".join(normalise(text).casefold().split())
+    """Return ``normalise(text)`` casefolded, with every run of white space as one space.
+
+    Between paragraphs and list items stays a line end, since no sentence goes across.
+    """
+    plain = normalise(text).casefold()
+    if "\n" not in plain:
+        return " ".join(plain.split())
+    return "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(plain))
 
 
 def tokens(text: str) -> list[str]:
@@ -95,15 +106,35 @@ class Sentence:
 def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of ``text``, which is normalised; semicolons and line ends part them too."""
     start = 0
-    for found in _SENTENCE_END.finditer(text):
-        end = found.end()
-        piece = text[start:end]
-        if not piece.isspace():
-            yield Sentence(piece, start, "?" in found.group() or "\uff1f" in found.group() or "¿" in piece)
-        start = end
+    for found in _STOP.finditer(text):
+        end = _sentence_end(text, found)
+        if end:
+            piece = text[start:end]
+            if not piece.isspace():
+                stop = found.group()
+                yield Sentence(piece, start, "?" in stop or "\uff1f" in stop or "¿" in piece)
+            start = end
     rest = text[start:]
     if rest and not rest.isspace():
         yield Sentence(rest, start, "¿" in rest)
+
+
+def _sentence_end(text: str, stop: re.Match[str]) -> int:
+    """Return where a sentence ends whose stop this is; 0 where it is none (``49.00``, ``12. März``)."""
+    end = stop.end()
+    while end < len(text) and end - stop.end() < _MOST_TRAILING and text[end] in _TRAILING:
+        end += 1
+    if not _ALWAYS_STOPS.isdisjoint(stop.group()):
+        return end
+    if end < len(text) and not text[end].isspace():
+        return 0
+    if (
+        stop.group() == "."
+        and text[stop.start() - 1 : stop.start()].isdigit()
+        and _GERMAN_MONTH.match(text, end)
+    ):
+        return 0
+    return end
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +153,32 @@ def read(sentence: str) -> Words:
     A clause ends at a comma, a colon, a dash or a parenthesis, before a contrasting or causal conjunction
     (``but``, ``aber``), and before a new subject (``and I``).
     """
-    texts: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
+    found = list(_WORD.finditer(sentence))
+    texts = [match.group() for match in found]
+    starts = [match.start() for match in found]
     clauses: list[int] = []
-    clause = 0
-    previous = ""
-    for found in _PIECE.finditer(sentence):
-        if found.lastindex is None:
+    marks = [match.start() for match in _MARK.finditer(sentence)]
+    marks.append(len(sentence))
+    clause = passed = 0
+    for place, word in enumerate(texts):
+        while marks[passed] < starts[place]:
+            passed += 1
             clause += 1
-            previous = ""
-            continue
-        word = found.group()
-        if word in _BREAKS or (previous in _JOINS and word in _SUBJECTS):
+        if word in _BREAKS or (word in _SUBJECTS and place and texts[place - 1] in _JOINS):
             clause += 1
-        texts.append(word)
-        starts.append(found.start())
-        ends.append(found.end())
         clauses.append(clause)
-        previous = word
-    return Words(tuple(texts), tuple(starts), tuple(ends), tuple(clauses))
+    return Words(tuple(texts), tuple(starts), tuple([match.end() for match in found]), tuple(clauses))
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
     """Return the spans of what stands in quotation marks, at most a few lines long each."""
-    return [found.span() for found in _QUOTED.finditer(text)]
+    spans: list[tuple[int, int]] = []
+    done = 0
+    for opening in _OPENING.finditer(text):
+        if opening.start() >= done and (found := _QUOTED.match(text, opening.start())):
+            spans.append(found.span())
+            done = found.end()
+    return spans
 
 
 def inside(spans: list[tuple[int, int]], start: int, end: int) -> bool:

@@ -110,7 +110,7 @@ def _found(find: Find, toolset: Toolset[Any], given: Mapping[str, Any]) -> list[
 
 
 def _create(step: Create, toolset: Toolset[Any], given: Mapping[str, Any]) -> Record:
-    table = toolset.state.tables[step.table]
+    table: dict[str, Record] = toolset.state.tables[step.table]
     values = _values(step.values, given)
     try:
         record = step.record.model_validate({**values, "id": toolset.new_id(step.prefix, table)})
@@ -130,7 +130,7 @@ def _change(
     elif step.kind == "append":
         values = {name: (*(getattr(record, name) or ()), value) for name, value in values.items()}
     try:
-        changed: Record = toolset.change(table, record, **values)
+        toolset.change(table, record, **values)
     except ValidationError as error:
         raise ToolError("unprocessable", argument_problem(error)) from None
-    return changed
+    return table[record.id]

@@ -3,7 +3,7 @@
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
 _NO_DIGITS: Final = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 _THREE_DIGITS: Final = "BHD IQD JOD KWD LYD OMR TND"
@@ -47,12 +47,6 @@ def text(amount: Decimal, currency: str) -> str:
     return f"{amount:f} {currency}"
 
 
-def _no_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("an amount is a number such as '49.00', not true or false")  # noqa: TRY004 - pydantic reports ValueError
-    return value
-
-
 def _fitted(amount: Decimal, info: ValidationInfo) -> Decimal:
     currency = info.data.get("currency")
     return in_minor_units(amount, currency) if currency else amount
@@ -62,15 +56,12 @@ Currency: TypeAlias = Annotated[
     str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code in capitals, such as USD")
 ]
 
-Amount: TypeAlias = Annotated[
-    Decimal, Field(ge=0, lt=_LARGEST, max_digits=18), BeforeValidator(_no_bool), AfterValidator(_fitted)
-]
+Amount: TypeAlias = Annotated[Decimal, Field(ge=0, lt=_LARGEST, max_digits=18), AfterValidator(_fitted)]
 """An amount in a record; the record declares ``currency`` before it. Stored with the currency's digits."""
 
 Money: TypeAlias = Annotated[
     Decimal,
     Field(gt=0, lt=_LARGEST, max_digits=18, decimal_places=4),
-    BeforeValidator(_no_bool),
     WithJsonSchema(
         {
             "type": "string",

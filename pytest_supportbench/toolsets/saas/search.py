@@ -2,7 +2,8 @@
 
 BM25 with two weighted fields (title and text), after S. Robertson and H. Zaragoza, "The Probabilistic
 Relevance Framework: BM25 and Beyond" (2009), section 3.6: term frequencies of the fields are weighted and
-summed before they saturate. The inverse document frequency has 1 added under its logarithm, so that no score is negative.
+summed before they saturate. The inverse document frequency has 1 added under its logarithm, so that no score
+is negative.
 """
 
 import math
@@ -53,10 +54,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
+    """``postings``: by term, numbers of articles with weights; ``sentences``: by article, with terms."""
+
     postings: dict[str, tuple[tuple[int, float], ...]]
-    articles: Articles
+    sentences: tuple[tuple[tuple[str, frozenset[str]], ...], ...]
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a casefolded word without common English endings, so that "refunds" finds "refunded"."""
     word = word.removesuffix("'s").removesuffix("\u2019s")
@@ -86,13 +90,16 @@ def terms(text: str) -> list[str]:
 @lru_cache(maxsize=32)
 def _index(articles: Articles) -> _Index:
     titles = [Counter(terms(article.title)) for article in articles]
-    texts = [Counter(terms(article.text)) for article in articles]
+    sentences = [
+        [(sentence, terms(sentence)) for sentence in _sentences(article.text)] for article in articles
+    ]
+    texts = [Counter(term for _, found in parts for term in found) for parts in sentences]
     lengths = [TITLE_WEIGHT * a.total() + b.total() for a, b in zip(titles, texts, strict=True)]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
     frequencies: dict[str, list[tuple[int, float]]] = {}
     for number, (title, text) in enumerate(zip(titles, texts, strict=True)):
         norm = K1 * ((1 - B) + B * lengths[number] / average)
-        for term in sorted(title.keys() | text.keys()):
+        for term in title.keys() | text.keys():
             weighted = TITLE_WEIGHT * title[term] + text[term]
             frequencies.setdefault(term, []).append((number, weighted / (weighted + norm)))
     total = len(articles)
@@ -100,13 +107,14 @@ def _index(articles: Articles) -> _Index:
     for term, found in frequencies.items():
         weight = math.log(1 + (total - len(found) + 0.5) / (len(found) + 0.5))
         postings[term] = tuple((number, weight * value) for number, value in found)
-    return _Index(postings, articles)
+    kept = tuple(tuple((sentence, frozenset(found)) for sentence, found in parts) for parts in sentences)
+    return _Index(postings, kept)
 
 
 def search(articles: Articles, query: str, limit: int) -> list[Hit]:
     """Return the ``limit`` best articles for a query, best first; equal scores in order of id.
 
-    Articles without any of the query's words are not found. The index of one tuple of articles is kept.
+    Articles without any of the query's words are not found. The indexes of the last tuples are kept.
     """
     if not articles:
         return []
@@ -116,17 +124,18 @@ def search(articles: Articles, query: str, limit: int) -> list[Hit]:
     for term in sorted(wanted):
         for number, value in index.postings.get(term, ()):
             scores[number] = scores.get(number, 0.0) + value
-    best = sorted(scores, key=lambda number: (-round(scores[number], 9), index.articles[number].id))
+    best = sorted(scores, key=lambda number: (-round(scores[number], 9), articles[number].id))
     return [
-        Hit(index.articles[number], round(scores[number], 3), snippet(index.articles[number].text, wanted))
+        Hit(articles[number], round(scores[number], 3), _snippet(index.sentences[number], wanted))
         for number in best[:limit]
     ]
 
 
-def snippet(text: str, wanted: frozenset[str]) -> str:
+def _sentences(text: str) -> list[str]:
+    return [sentence.strip() for sentence in _SENTENCE.split(text) if sentence.strip()]
+
+
+def _snippet(sentences: tuple[tuple[str, frozenset[str]], ...], wanted: frozenset[str]) -> str:
     """Return the first sentence with the most of the wanted terms, cut to `MAX_SNIPPET` characters."""
-    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-    if not sentences:
-        return ""
-    best = max(sentences, key=lambda sentence: len(wanted.intersection(terms(sentence)))).strip()
+    best, _ = max(sentences, key=lambda part: len(wanted & part[1]), default=("", wanted))
     return best if len(best) <= MAX_SNIPPET else best[: MAX_SNIPPET - 1].rstrip() + "…"

@@ -78,7 +78,7 @@ class BillingTools(SaasTools):
         if fitted > left:
             raise ToolError(
                 "exceeds_refundable",
-                f"{text(fitted, currency)} is more than {text(left, currency)}, what is left of {charge_id!r}",
+                f"{text(fitted, currency)} is more than is left of {charge_id!r}: {text(left, currency)}",
             )
         refund = Refund(
             id=self.new_id("rf", self.state.refunds),

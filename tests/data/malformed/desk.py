@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal  # noqa: TC003 - pydantic reads the annotations
 from typing import ClassVar, Literal
+
+from pydantic import Field
 
 from pytest_supportbench.toolset import Record, State, ToolError, Toolset, tool
 
@@ -30,8 +32,8 @@ class Charge(Record):
 class DeskState(State):
     """Two tables."""
 
-    customers: dict[str, Person] = {}
-    charges: dict[str, Charge] = {}
+    customers: dict[str, Person] = Field(default_factory=dict)
+    charges: dict[str, Charge] = Field(default_factory=dict)
 
 
 class Desk(Toolset[DeskState]):

