@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pytest_supportbench.settings import Settings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_supportbench.session import BenchSession
 
-SETTINGS: Final = pytest.StashKey["Settings"]()
-RUN: Final = pytest.StashKey["tuple[str, str]"]()
+SETTINGS: Final = pytest.StashKey[Settings]()
+RUN: Final = pytest.StashKey[tuple[str, str]]()
 _SESSION: Final = pytest.StashKey["BenchSession"]()
 
 

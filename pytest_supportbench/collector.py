@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_supportbench.access import open_session
-from pytest_supportbench.errors import FileError
+from pytest_supportbench.errors import SupportBenchError
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario
@@ -67,14 +67,19 @@ class ScenarioFile(pytest.Module):
         """Yield an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
         try:
             items = list(super().collect())
-        except FileError as error:
+        except SupportBenchError as error:
             raise self.CollectError(str(error)) from None
         for item in items:
             case = self._cases[item.name]
             item.stash[CASE] = case
             scenario = case.bound.scenario
             item.extra_keyword_matches.update(
-                (*scenario.tags, scenario.category, scenario.failure_mode.code, *([case.agent] if case.agent else ()))
+                (
+                    *scenario.tags,
+                    scenario.category,
+                    scenario.failure_mode.code,
+                    *([case.agent] if case.agent else ()),
+                )
             )
             for tag in (*scenario.tags, scenario.category):
                 item.add_marker(pytest.mark.supportbench_tag(name=tag))

@@ -115,7 +115,7 @@ def _faults(data: dict[str, Any], known: Vocabulary, permitted: Collection[str])
 
 
 def _fault(fault: dict[str, Any], place: Place, tool: ToolNames) -> Iterator[Finding]:
-    name, kind = fault["tool"], fault.get("kind")
+    name, kind = fault["tool"], str(fault.get("kind"))
     if kind in {"stale", "wrong_record"} and tool.writes:
         yield Finding((*place, "kind"), f"is {kind!r}, but {name} writes", "use it on a read")
     if kind == "timeout" and fault.get("committed") is True and not tool.writes:

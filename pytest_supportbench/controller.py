@@ -20,13 +20,13 @@ EXIT_ERRORS_ONLY: Final = 10
 
 
 class Controller:
-    """Takes every report once; the last attempt at an episode counts."""
+    """Takes every report once; the last attempt at an item counts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._run_id, path = config.stash[RUN]
         self._path = Path(path)
         self._root = config.rootpath
-        self._rows: dict[str, Row] = {}
+        self._reported: dict[str, list[Row]] = {}
         self._failed = 0
         self._errors = 0
         self._usage = 0
@@ -35,8 +35,8 @@ class Controller:
         """Take a report's rows, and note what kind of failure it is if it is one."""
         data: dict[str, Any] = getattr(report, ATTRIBUTE, {})
         rows = data.get("rows", ())
-        for row in rows:
-            self._rows[row["key"]] = row
+        if rows:
+            self._reported[report.nodeid] = rows
         if not report.failed:
             return
         if data.get("usage"):
@@ -45,6 +45,14 @@ class Controller:
             self._errors += 1
         else:
             self._failed += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count a file that could not be collected as a failure: what it holds was not evaluated."""
+        self._failed += report.failed
+
+    @property
+    def _rows(self) -> list[Row]:
+        return [row for rows in self._reported.values() for row in rows]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -64,17 +72,20 @@ class Controller:
     def _summaries(self) -> list[AgentSummary]:
         from pytest_supportbench.summary import by_agent, summarise  # noqa: PLC0415 - only runs with scenarios
 
-        return [summarise(agent, rows) for agent, rows in by_agent(self._rows.values()).items()]
+        return [summarise(agent, rows) for agent, rows in by_agent(self._rows).items()]
 
     def _close(self, session: pytest.Session, status: int) -> None:
-        from pytest_supportbench.results import closing_line, write_closing  # noqa: PLC0415 - likewise
+        from pytest_supportbench.results import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
 
+        if not belongs_to(self._path, self._run_id):
+            return
+        rows = self._rows
         early = bool(session.shouldstop or session.shouldfail) or status in {2, 3}
         line = closing_line(
             self._path,
             self._run_id,
-            reported=self._rows.keys(),
-            verdicts=[row["verdict"] for row in self._rows.values()],
+            reported={row["key"] for row in rows},
+            verdicts=[row["verdict"] for row in rows],
             agents=[summary.to_json() for summary in self._summaries()],
             exit_status=status,
             stopped_early=early,
@@ -83,11 +94,12 @@ class Controller:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the counts of each agent and where the results are."""
-        if not self._rows:
+        rows = self._rows
+        if not rows or terminalreporter.no_summary:
             return
         from pytest_supportbench.reporting.terminal import print_summary  # noqa: PLC0415 - likewise
 
-        print_summary(terminalreporter, list(self._rows.values()), self._summaries(), self._shown_path())
+        print_summary(terminalreporter, rows, self._summaries(), self._shown_path())
 
     def _shown_path(self) -> str:
         try:

@@ -158,15 +158,13 @@ class Conversation:
     def observation(self) -> Observation:
         """Return what the agent sees now."""
         left = self._limits.max_turns - len(self._turns)
-        return Observation.model_construct(
-            **self._fixed, transcript=tuple(self._transcript), turns_left=left
-        )
+        return Observation.model_construct(**self._fixed, transcript=tuple(self._transcript), turns_left=left)
 
     def take(self, raw: object, seconds: float = 0.0) -> None:
         """Take one reply: parse it, execute its calls, and decide whether the episode is over."""
         usage = None
         if isinstance(raw, Reply):
-            raw, usage = raw.turn, raw.usage
+            usage, raw = raw.usage, raw.turn
         number = len(self._turns) + 1
         try:
             turn = parse_turn(raw, max_chars=self._limits.max_chars)
@@ -181,9 +179,7 @@ class Conversation:
         if asks:
             over = answer is None
         delivered = asks or over
-        self._turns.append(
-            TurnRecord(number, turn, delivered, answer, usage=usage, seconds=seconds)
-        )
+        self._turns.append(TurnRecord(number, turn, delivered, answer, usage=usage, seconds=seconds))
         self._transcript.append(
             AgentEntry(
                 action=turn.action,
@@ -214,10 +210,16 @@ class Conversation:
         return NEUTRAL_REPLY
 
     def _take_invalid(self, reason: str, raw: object, record: TurnRecord) -> None:
-        text = raw if isinstance(raw, str) else repr(raw) if isinstance(raw, dict) else type(raw).__name__
-        excerpt = text[:EXCERPT].encode("utf-8", "replace").decode()
+        excerpt = _excerpt(raw)
         self._turns.append(
-            TurnRecord(record.number, None, invalid=reason, excerpt=excerpt, usage=record.usage, seconds=record.seconds)
+            TurnRecord(
+                record.number,
+                None,
+                invalid=reason,
+                excerpt=excerpt,
+                usage=record.usage,
+                seconds=record.seconds,
+            )
         )
         if self._invalid_used or record.number >= self._limits.max_turns:
             self.ending = "invalid_reply"
@@ -243,9 +245,29 @@ class Conversation:
             changes=self.environment.changes(),
             faults=self.environment.faults(),
             ending=ending or self.ending or "turn_limit",
-            action=self._action,
+            action=self._action if ending is None else None,
             error=error,
             failure=failure,
             seconds=seconds,
             agent_seconds=sum(record.seconds for record in self._turns),
         )
+
+
+def _excerpt(raw: object) -> str:
+    """Return the beginning of a reply that did not parse, whatever it is, as text that can be stored."""
+    if isinstance(raw, str):
+        text = raw
+    elif isinstance(raw, bytes | bytearray):
+        text = raw[:EXCERPT].decode("utf-8", "replace")
+    elif isinstance(raw, dict):
+        import reprlib  # noqa: PLC0415 - only such replies need it
+
+        shortened = reprlib.Repr()
+        shortened.maxstring = shortened.maxother = 200
+        try:
+            text = shortened.repr(raw)
+        except Exception:  # noqa: BLE001 - the repr of an agent's own object may do anything
+            text = type(raw).__name__
+    else:
+        text = type(raw).__name__
+    return text[:EXCERPT].encode("utf-8", "replace").decode()

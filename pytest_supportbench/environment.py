@@ -7,7 +7,7 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
@@ -111,7 +111,7 @@ def differences(before: Tables, after: Tables) -> tuple[Change, ...]:
     """
     found: list[Change] = []
     for name, table in after.items():
-        old_table = before.get(name, {})
+        old_table = before[name]
         if table == old_table:
             continue
         for key, record in table.items():
@@ -159,8 +159,10 @@ class Environment:
         self._toolset = toolset(self._state, self._context)
         self._permitted = {name: toolset.specs[name] for name in permitted}
         self._faults = FaultPlan(faults)
-        self._replays: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {}
+        self._replays: dict[tuple[str, str], tuple[dict[str, Any], CallRecord]] = {}
+        self._owned = [table for table in state.tables.values() if table]
         self.before: Final = state.snapshot()
+        self._last = self.before
         self.calls: list[CallRecord] = []
 
     @property
@@ -221,20 +223,19 @@ class Environment:
                 handoff=bool(known and known.handoff),
                 owners=self._owners_of(call.arguments.values()) if known else (),
             )
-        base |= {"effect": spec.effect, "handoff": spec.handoff, "does": spec.does}
-        named = self._owners_of(call.arguments.values())
+        base["effect"], base["handoff"], base["does"] = spec.effect, spec.handoff, spec.does
+        base["owners"] = self._owners_of(call.arguments.values())
         try:
             arguments = spec.validate(call.arguments)
         except ValidationError as error:
             problem = ToolFailure(code="invalid_arguments", message=argument_problem(error))
-            return CallRecord(**base, status="refused", error=problem, owners=named)
+            return CallRecord(**base, status="refused", error=problem)
         fault = self._faults.next_call(spec.name)
         if fault is not None:
             base["fault"] = fault.kind
             if without_effect(fault):
-                error_ = failure(fault, f"req_{number:04}")
-                return CallRecord(**base, status="error", error=error_, owners=named)
-        return self._run(spec, call, arguments, fault, base, named)
+                return CallRecord(**base, status="error", error=failure(fault, _request_id(number)))
+        return self._run(spec, call, arguments, fault, base)
 
     def _run(
         self,
@@ -243,93 +244,129 @@ class Environment:
         arguments: dict[str, Any],
         fault: Fault | None,
         base: dict[str, Any],
-        named: tuple[tuple[str, ...], ...],
     ) -> CallRecord:
         """Run a call that reaches the tool, whole or not at all."""
         key = arguments.get("idempotency_key") if spec.effect == "writes" else None
         body = {name: value for name, value in arguments.items() if name != "idempotency_key"} if key else {}
         if key and (spec.name, key) in self._replays:
-            return self._replay(self._replays[spec.name, key], key, body, fault, base, named)
-        left: list[Any] = []
-        toolset = self._toolset
-        if fault is not None and fault.kind == "partial":
-            arguments, left = split_batch(fault, arguments)
-        elif fault is not None and fault.kind == "wrong_record":
-            arguments = spec.validate({**call.arguments, **(fault.arguments or {})})
-        elif fault is not None and fault.kind == "stale":
-            toolset = type(self._toolset)(self._initial.copy_state(), self._context)
-        before = self._state.snapshot()
+            return self._replay(self._replays[spec.name, key], key, body, fault, base)
+        toolset, arguments, left = self._with_fault(spec, call, arguments, fault)
+        named = base["owners"]
+        counters = dict(self._context.counters)
         toolset.touched.clear()
         try:
             result = shown(spec.run(toolset, arguments))
         except ToolError as error:
-            self._state.restore(before)
+            self._state.restore(self._last)
+            self._context.counters = counters
+            base["owners"] = _owners(named, toolset, fault)
             refusal = ToolFailure(code=error.code, message=str(error), retryable=error.retryable)
-            return CallRecord(**base, status="error", error=refusal, owners=self._merge(named, toolset))
+            return CallRecord(**base, status="error", error=refusal)
         except ToolsetError:
             raise
         except Exception as error:
-            msg = f"the tool {spec.name!r} of {type(toolset).__name__} crashed: {type(error).__name__}: {error}"
+            msg = (
+                f"the tool {spec.name!r} of {type(toolset).__name__} crashed: {type(error).__name__}: {error}"
+            )
             raise ToolsetError(msg) from error
-        changes = self._checked_changes(spec, before)
-        writes = spec.effect == "writes"
+        base["changes"] = self._checked_changes(spec)
+        base["committed"] = spec.effect == "writes"
+        base["owners"] = _owners(named, toolset, fault)
+        status: Status = "partial" if left else "ok"
+        record = CallRecord(**base, status=status, result=result, error=_left_over(left))
         if key:
-            self._replays[spec.name, key] = (body, result)
-        wrong = fault is not None and fault.kind == "wrong_record"
-        base |= {
-            "committed": writes,
-            "changes": changes,
-            "owners": named if wrong else self._merge(named, toolset),
-        }
+            self._replays[spec.name, key] = (body, record)
         if fault is not None and fault.kind == "timeout":
-            return CallRecord(**base, status="error", error=failure(fault, f"req_{base['number']:04}"))
-        if left:
-            text = f"{len(left)} of the items were not processed: {shown(left)}"
-            error_ = ToolFailure(code="partial", message=text, retryable=True)
-            return CallRecord(**base, status="partial", result=result, error=error_)
-        return CallRecord(**base, status="ok", result=result)
+            lost = failure(fault, _request_id(record.number))
+            return replace(record, status="error", result=None, error=lost)
+        return record
+
+    def _with_fault(
+        self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any], fault: Fault | None
+    ) -> tuple[Toolset[Any], dict[str, Any], list[Any]]:
+        """Return what a call runs on, with which arguments, and the items that a fault leaves out."""
+        kind = fault.kind if fault is not None else None
+        if fault is None or kind not in {"partial", "wrong_record", "stale"}:
+            return self._toolset, arguments, []
+        if kind == "partial":
+            return self._toolset, *split_batch(fault, arguments)
+        if kind == "wrong_record":
+            return self._toolset, _other_arguments(spec, call, fault), []
+        return type(self._toolset)(self._initial.copy_state(), self._context), arguments, []
 
     def _replay(
         self,
-        stored: tuple[dict[str, Any], Any],
+        stored: tuple[dict[str, Any], CallRecord],
         key: str,
         body: dict[str, Any],
         fault: Fault | None,
         base: dict[str, Any],
-        named: tuple[tuple[str, ...], ...],
     ) -> CallRecord:
-        """Answer a repeated idempotency key: the earlier result for the same body, else an error."""
-        earlier, result = stored
+        """Answer a repeated idempotency key: the earlier outcome for the same body, else an error."""
+        earlier, first = stored
         if body != earlier:
             text = f"the idempotency key {key!r} was used before with other arguments"
-            error = ToolFailure(code="idempotency_conflict", message=text)
-            return CallRecord(**base, status="error", error=error, owners=named)
+            return CallRecord(
+                **base, status="error", error=ToolFailure(code="idempotency_conflict", message=text)
+            )
         if fault is not None and fault.kind == "timeout":
-            error = failure(fault, f"req_{base['number']:04}")
-            return CallRecord(**base, status="error", error=error, replayed=True, owners=named)
-        return CallRecord(**base, status="ok", result=result, replayed=True, owners=named)
+            lost = failure(fault, _request_id(base["number"]))
+            return CallRecord(**base, status="error", error=lost, replayed=True)
+        return CallRecord(**base, status=first.status, result=first.result, error=first.error, replayed=True)
 
-    def _checked_changes(self, spec: ToolSpec, before: Tables) -> tuple[Change, ...]:
-        changes = differences(before, self._state.tables)
-        if changes and spec.effect == "reads":
+    def _checked_changes(self, spec: ToolSpec) -> tuple[Change, ...]:
+        """Return what the call changed since the last one, and keep the state as it is now."""
+        changes = differences(self._last, self._state.tables)
+        if not changes:
+            return changes
+        if spec.effect == "reads":
             msg = f"the tool {spec.name!r} is marked 'reads' and changed {changes[0].path}; mark it 'writes'"
             raise ToolsetError(msg)
+        self._last = self._state.snapshot()
         return changes
-
-    def _merge(self, named: tuple[tuple[str, ...], ...], toolset: Toolset[Any]) -> tuple[tuple[str, ...], ...]:
-        touched = {tuple(sorted(owners)) for owners in toolset.touched if owners}
-        return tuple(sorted(touched.union(named)))
 
     def _owners_of(self, values: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
         """Return the owners of every record that one of the argument values names by id."""
         found: set[tuple[str, ...]] = set()
         for value in _strings(values):
-            for table in self._initial.tables.values():
+            for table in self._owned:
                 record = table.get(value)
                 if record is not None and record.owners:
                     found.add(tuple(sorted(record.subjects())))
         found.discard(())
         return tuple(sorted(found))
+
+
+def _request_id(number: int) -> str:
+    return f"req_{number:04}"
+
+
+def _left_over(left: list[Any]) -> ToolFailure | None:
+    if not left:
+        return None
+    text = f"{len(left)} of the items were not processed: {shown(left)}"
+    return ToolFailure(code="partial", message=text, retryable=True)
+
+
+def _owners(
+    named: tuple[tuple[str, ...], ...], toolset: Toolset[Any], fault: Fault | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return whose records a call named or touched; what a fault mixed up is not the agent's doing."""
+    if fault is not None and fault.kind == "wrong_record":
+        return named
+    touched = {tuple(sorted(owners)) for owners in toolset.touched if owners}
+    return named if touched.issubset(named) else tuple(sorted(touched.union(named)))
+
+
+def _other_arguments(spec: ToolSpec, call: ToolCall, fault: Fault) -> dict[str, Any]:
+    """Return the arguments that a ``wrong_record`` fault puts in the place of the agent's."""
+    try:
+        return spec.validate({**call.arguments, **(fault.arguments or {})})
+    except ValidationError as error:
+        msg = (
+            f"the wrong_record fault of {spec.name!r} has arguments it cannot take: {argument_problem(error)}"
+        )
+        raise ToolsetError(f"{msg}; correct them in the scenario") from error
 
 
 def _strings(values: Iterable[Any]) -> Iterable[str]:

@@ -15,7 +15,7 @@ Ask: TypeAlias = Callable[[Observation], Any]
 AskAsync: TypeAlias = Callable[[Observation], Awaitable[Any]]
 
 
-def _failed(conversation: Conversation, error: Exception, seconds: float) -> Episode:
+def _failed(conversation: Conversation, error: BaseException, seconds: float) -> Episode:
     """Return the episode that an exception ended, keeping the agent's failures and others' apart."""
     if isinstance(error, InfrastructureError):
         cause = EpisodeError(error.cause, error.message, error.remedy)
@@ -49,7 +49,7 @@ def run_episode(
         try:
             raw = ask(conversation.observation())
             conversation.take(raw, clock() - asked)
-        except Exception as error:  # noqa: BLE001 - whatever an agent raises is a value here
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is a value here
             return _failed(conversation, error, clock() - start)
     seconds = clock() - start
     if seconds > limits.timeout:
@@ -74,7 +74,7 @@ async def run_episode_async(
         asked = clock()
         left = limits.timeout - (asked - start)
         try:
-            raw = await asyncio.wait_for(ask(conversation.observation()), max(left, 0.0))
+            raw = await asyncio.wait_for(_asked(ask, conversation.observation()), max(left, 0.0))
             conversation.take(raw, clock() - asked)
         except TimeoutError as error:
             if clock() - start >= limits.timeout:
@@ -82,7 +82,19 @@ async def run_episode_async(
             return _failed(conversation, error, clock() - start)
         except Exception as error:  # noqa: BLE001 - whatever an agent raises is a value here
             return _failed(conversation, error, clock() - start)
-    return conversation.finish(seconds=clock() - start)
+    seconds = clock() - start
+    if seconds > limits.timeout:
+        return _out_of_time(conversation, limits, seconds)
+    return conversation.finish(seconds=seconds)
+
+
+async def _asked(ask: AskAsync, observation: Observation) -> Any:
+    """Await one reply. ``sys.exit`` in the agent's code must not end the event loop that others share."""
+    try:
+        return await ask(observation)
+    except SystemExit as error:
+        msg = f"SystemExit: {error}"
+        raise AgentFailure(msg) from error
 
 
 def _out_of_time(conversation: Conversation, limits: Limits, seconds: float) -> Episode:

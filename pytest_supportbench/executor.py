@@ -17,7 +17,7 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 class DaemonExecutor(Executor):
     """Like ``ThreadPoolExecutor``, with daemon threads: nobody waits for running calls at exit.
 
-    ``abandon`` gives up on a thread that hangs and starts another in its place.
+    ``abandon`` gives up on a call that hangs and starts another thread in the place of its own.
     """
 
     def __init__(self, max_workers: int, name: str = "supportbench") -> None:
@@ -28,6 +28,7 @@ class DaemonExecutor(Executor):
         self._threads = 0
         self._pending = 0
         self._closed = False
+        self._abandoned: set[Future[Any]] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Queue a call and return its future; raises `RuntimeError` after shutdown."""
@@ -38,7 +39,7 @@ class DaemonExecutor(Executor):
             self._pending += 1
             if self._threads < self._max and self._pending > self._threads:
                 self._start()
-        self._queue.put((future, lambda: fn(*args, **kwargs)))
+            self._queue.put((future, lambda: fn(*args, **kwargs)))
         return future
 
     def _start(self) -> None:
@@ -55,15 +56,20 @@ class DaemonExecutor(Executor):
                     future.set_exception(error)
                 else:
                     future.set_result(value)
-                del call
-            del future, item
             with self._lock:
+                if future in self._abandoned:
+                    self._abandoned.discard(future)
+                    return
                 self._pending -= 1
+            del future, call, item
 
-    def abandon(self) -> None:
-        """Replace a thread that hangs; the old one ends with its call, if it ever does."""
+    def abandon(self, future: Future[Any]) -> None:
+        """Replace the thread that runs a call which hangs; the old one ends with its call, if it ever does."""
         with self._lock:
-            if not self._closed:
+            if not self._closed and not future.done():
+                self._abandoned.add(future)
+                self._pending -= 1
+                self._threads -= 1
                 self._start()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - never waits
@@ -98,7 +104,9 @@ class EventLoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._serve, args=(self._loop,), name="supportbench-loop", daemon=True).start()
+                threading.Thread(
+                    target=self._serve, args=(self._loop,), name="supportbench-loop", daemon=True
+                ).start()
             return self._loop
 
     @staticmethod

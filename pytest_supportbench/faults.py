@@ -79,6 +79,6 @@ def without_effect(fault: Fault) -> bool:
 
 def split_batch(fault: Fault, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     """Return the arguments that go through a ``partial`` fault, and the items that do not."""
-    items = list(arguments[fault.parameter or ""])
+    items = list(arguments[fault.parameter or ""] or ())
     kept = fault.completes or 0
     return {**arguments, fault.parameter or "": items[:kept]}, items[kept:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -59,7 +59,9 @@ def is_overridden(item: pytest.Item) -> bool:
     pytest has no public question for this; where its answer is not to be had, the careful one is yes, since then
     the episode runs in the fixture and asks the fixture for its agent.
     """
-    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("supportbench_agent")
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get(
+        "supportbench_agent"
+    )
     if not definitions:
         return True
     return getattr(definitions[-1].func, "__module__", "") != __name__
@@ -90,7 +92,9 @@ def supportbench_agent(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def supportbench_run(
-    request: pytest.FixtureRequest, supportbench_scenario: BoundScenario, supportbench_agent: Any
+    request: pytest.FixtureRequest,
+    supportbench_scenario: BoundScenario,  # noqa: ARG001 - it refuses tests that are no scenario items
+    supportbench_agent: Any,
 ) -> Run:
     """Run the item's episode, or fetch it where it ran ahead, and return it scored.
 
@@ -99,31 +103,30 @@ def supportbench_run(
     item = request.node
     session = open_session(request.config)
     case = item.stash[CASE]
-    attempt = item.stash.get(ATTEMPTS, 0) + 1
-    item.stash[ATTEMPTS] = attempt
+    attempt = _next_attempt(item)
     if is_overridden(item):
-        name = session.adopt(case.agent or _name_of(supportbench_agent), supportbench_agent)
+        name = _or_fail(item, lambda: _named(session, supportbench_agent))
         job = make_job(item, name, attempt)
-        return _finish(item, session, lambda: session.run_inline(job))
+        return _finish(item, lambda: session.run_inline(job))
     job = make_job(item, case.agent, attempt)
     from pytest_supportbench.upcoming import UPCOMING  # noqa: PLC0415 - that module imports this one
 
     upcoming = request.config.stash[UPCOMING].after(item)
-    return _finish(item, session, lambda: session.run(job, upcoming))
+    return _finish(item, lambda: session.run(job, upcoming))
 
 
 @pytest.fixture
-def supportbench(request: pytest.FixtureRequest, supportbench_agent: Any) -> Bench:
+def supportbench(request: pytest.FixtureRequest) -> Bench:
     """Return a handle that runs scenario files in tests of your own."""
-    return Bench(request, supportbench_agent)
+    return Bench(request, _next_attempt(request.node))
 
 
 class Bench:
-    """Runs scenarios by path, with the configured agent or one that is given."""
+    """Runs scenarios by path, with the agent under test or one that is given."""
 
-    def __init__(self, request: pytest.FixtureRequest, agent: Any) -> None:
+    def __init__(self, request: pytest.FixtureRequest, attempt: int) -> None:
         self._request = request
-        self._agent = agent
+        self._attempt = attempt
 
     def run(self, path: str | Path, *, agent: Any = None, trial: int = 1) -> Run:
         """Run one scenario file now and return it scored; paths are relative to the test file's folder.
@@ -131,19 +134,20 @@ class Bench:
         ``agent`` is a callable or an object with ``reply``, used in place of the configured one. Fails the test for
         a broken file or an infrastructure error, naming the remedy.
         """
-        session = self._open_session(request.config)
+        session = open_session(self._request.config)
         item = self._request.node
-        chosen = self._agent if agent is None else agent
         file = self._request.path.parent / path
 
         def result() -> Result:
             from pytest_supportbench.runner import Job  # noqa: PLC0415 - only runs with scenarios need it
 
             bound = session.load(file)
-            name = session.name_of(chosen) or session.adopt(_name_of(chosen), chosen)
-            return session.run_inline(Job(f"{item.nodeid}:{bound.scenario.id}", bound, name, trial))
+            chosen = self._request.getfixturevalue("supportbench_agent") if agent is None else agent
+            name = _named(session, chosen)
+            key = f"{item.nodeid}:{bound.scenario.id}#{self._attempt}"
+            return session.run_inline(Job(key, bound, name, trial, self._attempt))
 
-        return _finish(item, session, result)
+        return _finish(item, result)
 
 
 def make_job(item: pytest.Item, agent: str, attempt: int) -> Job:
@@ -154,7 +158,17 @@ def make_job(item: pytest.Item, agent: str, attempt: int) -> Job:
     return Job(f"{item.nodeid}#{attempt}", case.bound, agent, case.trial, attempt)
 
 
-def _finish(item: pytest.Item, session: BenchSession, run: Callable[[], Result]) -> Run:
+def _next_attempt(item: pytest.Item) -> int:
+    """Count an attempt at an item, and forget what an earlier one left for JUnit."""
+    attempt = item.stash.get(ATTEMPTS, 0) + 1
+    item.stash[ATTEMPTS] = attempt
+    if attempt > 1:
+        kept = [pair for pair in item.user_properties if not pair[0].startswith("supportbench_")]
+        item.user_properties[:] = kept
+    return attempt
+
+
+def _finish(item: pytest.Item, run: Callable[[], Result]) -> Run:
     from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - only runs with scenarios need it
 
     try:
@@ -165,10 +179,10 @@ def _finish(item: pytest.Item, session: BenchSession, run: Callable[[], Result])
     finished = Run(result)
     item.stash.setdefault(RUNS, []).append(finished)
     item.user_properties.extend(properties(result))
-    if result.episode.error is not None:
-        error = result.episode.error
-        text = f"infrastructure error ({error.cause}): {error.message}"
-        pytest.fail(f"{text}\n{error.remedy}" if error.remedy else text, pytrace=False)
+    broken = result.episode.error
+    if broken is not None:
+        text = f"infrastructure error ({broken.cause}): {broken.message}"
+        _fail(f"{text}\n{broken.remedy}" if broken.remedy else text)
     return finished
 
 
@@ -180,9 +194,22 @@ def _or_fail(item: pytest.Item, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except SupportBenchError as error:
-        item.stash[USAGE] = True
         message = str(error)
-    pytest.fail(message, pytrace=False)
+    item.stash[USAGE] = True
+    _fail(message)
+    return None  # never reached; it spares the linter a guess
+
+
+def _fail(message: str) -> NoReturn:
+    """Fail without a traceback of ours; the message may quote a model or its server, so it is bounded and plain."""
+    from pytest_supportbench.reporting.text import bounded, clean  # noqa: PLC0415 - only failures need it
+
+    pytest.fail(clean(bounded(message)), pytrace=False)
+
+
+def _named(session: BenchSession, agent: Any) -> str:
+    """Return the id of an agent of the session, or of one that the user's code supplied. Raises `UsageError`."""
+    return session.name_of(agent) or session.adopt(_name_of(agent), agent)
 
 
 def _name_of(agent: Any) -> str:

@@ -40,7 +40,27 @@ class _Stream(io.TextIOBase):
         self.target = target
         self._router = router
 
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # the base's own attribute is None
+        return self.target.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override] # likewise
+        return self.target.errors
+
+    def isatty(self) -> bool:
+        return self._router.current is None and self.target.isatty()
+
+    def fileno(self) -> int:
+        return self.target.fileno()
+
+    def writable(self) -> bool:
+        return True
+
     def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            msg = f"write() takes a str, not {type(text).__name__}"
+            raise TypeError(msg)
         caught = self._router.current
         if caught is None:
             return self.target.write(text)

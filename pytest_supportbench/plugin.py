@@ -62,7 +62,7 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Name the agents, where any are configured."""
     agents = config.stash[SETTINGS].agents
-    return f"supportbench agents: {', '.join(spec.raw for spec in agents.values())}" if agents else None
+    return f"supportbench agents: {', '.join(agents)}" if agents else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -84,15 +84,21 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.config.stash[NEXT] = nextitem
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Route the output of episodes that run ahead away from this item's."""
+    """Route the output of episodes that run ahead away from this item's, before its fixtures wait for them."""
     _route_output(item.config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Route it again: pytest put other streams in place for this phase."""
+    _route_output(item.config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Route it again, for the same reason."""
     _route_output(item.config)
 
 

@@ -265,13 +265,15 @@ def parse_turn(raw: object, *, max_chars: int = 64_000) -> Turn:
             raise InvalidReply(msg)
         _bounded(turn.message)
         _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
-        size = len(turn.message)
+        size = len(turn.message) + sum(map(len, turn.asks_for))
         if turn.tool_calls:
             size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "reply"
         raise InvalidReply(f"{where}: {first['msg']}"[:300]) from None
+    except ValueError as error:  # Python writes no integer of more than 4,300 digits
+        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
     if size > max_chars:
         raise InvalidReply(f"the reply has {size:,} characters; at most {max_chars:,} are read")
     return turn

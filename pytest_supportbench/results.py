@@ -85,7 +85,10 @@ class Result:
                 for change in episode.changes
             ],
             "usage": _usage(episode),
-            "timing": {"seconds": round(episode.seconds, 6), "agent_seconds": round(episode.agent_seconds, 6)},
+            "timing": {
+                "seconds": round(episode.seconds, 6),
+                "agent_seconds": round(episode.agent_seconds, 6),
+            },
             "failure": episode.failure,
             "error": None
             if episode.error is None
@@ -150,7 +153,9 @@ def _turn(record: TurnRecord) -> Json:
         "asks_for": list(turn.asks_for) if turn else [],
         "delivered": record.delivered,
         "customer_reply": record.customer_reply,
-        "invalid_reply": None if record.invalid is None else {"reason": record.invalid, "excerpt": record.excerpt},
+        "invalid_reply": None
+        if record.invalid is None
+        else {"reason": record.invalid, "excerpt": record.excerpt},
     }
 
 
@@ -247,17 +252,14 @@ class ResultsFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with _locked(self.path) as descriptor:
-                text = "" if self._begun or self._is_ours() else self._begin(descriptor)
+                text = "" if self._begun or belongs_to(self.path, self._run_id) else self._begin(descriptor)
                 self._begun = True
                 _write(descriptor, (text + dump(line)).encode("utf-8", "replace"))
         except OSError as error:
-            msg = f"cannot write the results file {str(self.path)!r}: {error.strerror}; name another path with "
+            msg = (
+                f"cannot write the results file {str(self.path)!r}: {error.strerror}; name another path with "
+            )
             raise UsageError(msg + "--supportbench-results") from error
-
-    def _is_ours(self) -> bool:
-        with self.path.open(encoding="utf-8") as file:
-            first = file.readline()
-        return f'"run":"{self._run_id}"' in first
 
     def _begin(self, descriptor: int) -> str:
         os.ftruncate(descriptor, 0)
@@ -266,6 +268,12 @@ class ResultsFile:
     def close(self) -> None:
         """Take no more lines."""
         self._closed = True
+
+
+def belongs_to(path: Path, run_id: str) -> bool:
+    """Tell whether a results file holds that run, not an earlier one."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return f'"run":"{run_id}"' in file.readline()
 
 
 def closing_line(
@@ -288,7 +296,11 @@ def closing_line(
         "episodes": len(verdicts),
         "verdicts": counts,
         "agents": list(agents),
-        "unreported": sorted(episode_key(line) for line in _episodes(path) if episode_key(line) not in reported),
+        "unreported": sorted(
+            episode_key(line)
+            for line in _lines(path)
+            if line.get("type") == "episode" and episode_key(line) not in reported
+        ),
     }
 
 
@@ -303,11 +315,15 @@ def episode_key(line: Mapping[str, Any]) -> str:
     return f"{line['agent']}/{line['suite']}/{line['scenario']}/{line['trial']}"
 
 
-def _episodes(path: Path) -> Iterator[Json]:
-    with path.open(encoding="utf-8") as lines:
-        for text in lines:
-            line = json.loads(text)
-            if line["type"] == "episode":
+def _lines(path: Path) -> Iterator[Json]:
+    """Yield the lines of a results file; one that was cut by a kill is left out."""
+    with path.open(encoding="utf-8", errors="replace") as texts:
+        for text in texts:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
                 yield line
 
 
@@ -348,7 +364,7 @@ def point_at(path: Path, folder: Path) -> None:
     try:
         pointer.symlink_to(os.path.relpath(path, folder))
     except OSError:
-        pointer.write_text(dump({"type": "pointer", "path": str(path)}), encoding="utf-8")
+        pointer.write_text(dump({"type": "pointer", "path": str(path.absolute())}), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,30 +384,24 @@ class RunFile:
 def read_run(path: Path) -> RunFile:
     """Read a results file; a line that was cut by a kill is left out.
 
-    Episodes that the summary lists as unreported are marked ``"unreported": true``. Raises `ValueError` where the
-    file is no results file.
+    Episodes that the summary lists as unreported are marked ``"unreported": true``; a pointer that `point_at` wrote
+    is followed. Raises `ValueError` where the file is no results file.
     """
     run: Json | None = None
     episodes: list[Json] = []
     summary: Json | None = None
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            try:
-                data = json.loads(line)
-            except ValueError:
-                continue
-            if data.get("type") == "run":
-                run = data
-            elif data.get("type") == "episode":
-                episodes.append(data)
-            elif data.get("type") == "summary":
-                summary = data
+    for line in _lines(path):
+        if line.get("type") == "pointer":
+            return read_run(Path(line["path"]))
+        if line.get("type") == "run":
+            run = line
+        elif line.get("type") == "episode":
+            episodes.append(line)
+        elif line.get("type") == "summary":
+            summary = line
     if run is None:
         msg = f"{path} has no run line; name a file that pytest --supportbench-results wrote"
         raise ValueError(msg)
     unreported = set(summary["unreported"]) if summary else set()
-    marked = (
-        {**line, "unreported": True} if episode_key(line) in unreported else line
-        for line in episodes
-    )
+    marked = ({**line, "unreported": True} if episode_key(line) in unreported else line for line in episodes)
     return RunFile(run, tuple(marked), summary)

@@ -43,14 +43,17 @@ class Health:
         self._in_row = 0
 
     def problem(self) -> EpisodeError | None:
-        """Return why the agent cannot be asked now; the first call checks its server."""
+        """Return why the agent cannot be asked now; the first call checks its server.
+
+        Raises `UsageError` where the check finds a mistake of the user's, for every job again.
+        """
         with self._lock:
             if not self._checked:
-                self._checked = True
                 try:
                     self._agent.check()
                 except InfrastructureError as error:
                     self._stopped = EpisodeError(error.cause, error.message, error.remedy)
+                self._checked = True
             return self._stopped
 
     def note(self, episode: Episode) -> None:

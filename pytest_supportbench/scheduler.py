@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Executor, Future, wait
+from dataclasses import replace
 from typing import Final, Protocol
 
 from pytest_supportbench.agents.base import LiveAgent
@@ -43,13 +44,27 @@ class Window:
         self.width = width
         self.executor = executor
         self.futures: dict[str, Future[Result]] = {}
+        self.jobs: dict[str, Job] = {}
         self.started: dict[str, float] = {}
-        self.abandoned: set[str] = set()
+        self._settled: set[str] = set()
+        self._lock = threading.Lock()
 
     @property
     def full(self) -> bool:
         """Whether no further episode may be queued."""
         return len(self.futures) >= self.width * LOOK_AHEAD
+
+    def settle(self, key: str) -> bool:
+        """Tell whether the caller is the first to say how a job ended: its thread, or who gave it up."""
+        with self._lock:
+            first = key not in self._settled
+            self._settled.add(key)
+            return first
+
+    def forget(self, key: str) -> None:
+        """Drop a job whose result was fetched."""
+        for known in (self.futures, self.jobs, self.started):
+            known.pop(key, None)
 
 
 class Scheduler:
@@ -119,6 +134,7 @@ class Scheduler:
 
     def _submit(self, window: Window, job: Job) -> None:
         if job.key not in window.futures:
+            window.jobs[job.key] = job
             window.futures[job.key] = window.executor.submit(self._run, window, job)
 
     def _run(self, window: Window, job: Job) -> Result:
@@ -126,47 +142,51 @@ class Scheduler:
         with self.output.caught() as caught:
             try:
                 result = self._runner.run(job)
-            except BaseException as error:  # noqa: BLE001 - such as SystemExit from the agent's own code
+            except (GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # they would end the thread
                 result = self._runner.result(job, agent_crashed(job.bound, error))
-        text = caught.text()
-        if text:
-            result = self._runner.result(job, result.episode, text)
-        if job.key not in window.abandoned:
+        result = replace(result, output=caught.text())
+        if window.settle(job.key):
             self._record(result)
         return result
 
     def _wait(self, window: Window, job: Job) -> Result:
-        future = window.futures[job.key]
         limit = self.limits.timeout + GRACE
-        while True:
-            started = window.started.get(job.key)
-            left = limit if started is None else started + limit - time.perf_counter()
-            try:
-                result = future.result(timeout=max(min(left, 1.0), 0.01))
-            except FutureTimeoutError:
-                if future.done() or started is None or left > 0:
-                    continue
-                return self._abandon(window, job, time.perf_counter() - started)
-            del window.futures[job.key]
-            window.started.pop(job.key, None)
-            return result
+        try:
+            while True:
+                future = window.futures[job.key]
+                started = window.started.get(job.key)
+                left = limit if started is None else started + limit - time.perf_counter()
+                wait([future], timeout=max(min(left, 1.0), 0.01))
+                if future.done():
+                    return future.result()
+                self._abandon_hung(window, limit)
+        finally:
+            window.forget(job.key)
 
-    def _abandon(self, window: Window, job: Job, seconds: float) -> Result:
+    def _abandon_hung(self, window: Window, limit: float) -> None:
+        """Give up every call that is past its limit: one that ran ahead may hold the thread that another awaits."""
+        now = time.perf_counter()
+        for key, started in list(window.started.items()):
+            hung = window.futures.get(key)
+            if hung is not None and not hung.done() and now - started >= limit and window.settle(key):
+                self._abandon(window, window.jobs[key], hung, now - started)
+
+    def _abandon(self, window: Window, job: Job, hung: Future[Result], seconds: float) -> None:
         """Give up a call that cannot be killed: its episode failed, and whatever it still does is dropped."""
-        window.abandoned.add(job.key)
-        del window.futures[job.key]
         result = self._runner.result(job, out_of_time(job.bound, self.limits, seconds))
         self._record(result)
+        given_up: Future[Result] = Future()
+        given_up.set_result(result)
+        window.futures[job.key] = given_up
         self._hung += 1
         if isinstance(window.executor, DaemonExecutor):
-            window.executor.abandon()
+            window.executor.abandon(hung)
         if self._hung >= MAX_ABANDONED:
             msg = (
                 f"{self._hung} calls of the agent {job.agent!r} hang past the limit of {self.limits.timeout:g} s; "
                 "the run stops here. Give the agent a time-out of its own, or raise --supportbench-timeout"
             )
             raise TooManyHung(msg)
-        return result
 
     def close(self) -> None:
         """Drop what has not begun and return at once; running calls are left to their daemon threads."""

@@ -12,9 +12,9 @@ from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.conversation import Limits
-from pytest_supportbench.errors import UsageError
+from pytest_supportbench.errors import FileError, Problem, UsageError
 from pytest_supportbench.executor import EventLoopThread
-from pytest_supportbench.loading import BoundScenario, Loader, suite_facts
+from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.results import Json, Result, ResultsFile, point_at, run_line
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
@@ -44,6 +44,8 @@ class BenchSession:
         self._loader: Loader | None = None
         self._loop = EventLoopThread()
         self._agents: dict[str, LiveAgent] = {}
+        self._adopted: dict[str, Any] = {}
+        self._first: dict[tuple[str, str], BoundScenario] = {}
         self._runner = Runner({}, self.limits, self._loop.wait_for)
         self.scheduler = Scheduler(
             self._runner, self._record, concurrency=settings.concurrency, inline=settings.inline
@@ -58,10 +60,17 @@ class BenchSession:
         return self._names
 
     def load(self, path: Path) -> BoundScenario:
-        """Load a scenario file with its suite. Raises `FileError` with every problem in it."""
+        """Load a scenario file with its suite.
+
+        Raises `FileError` with every problem in it, or where results could not tell it from another scenario.
+        """
         if self._loader is None:
             self._loader = Loader(self.settings.root, toolsets=self.names[1])
-        return self._loader.load(path)
+        bound = self._loader.load(path)
+        first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound)
+        if first.path != bound.path and not Path(first.path).samefile(bound.path):
+            raise FileError(check_unique((first, bound)) or (_equal_suites(first, bound),))
+        return bound
 
     def agent(self, name: str | None) -> LiveAgent:
         """Return the configured agent of that id, made on first use. Raises `UsageError` listing what exists."""
@@ -79,6 +88,10 @@ class BenchSession:
     def has_agent(self, name: str) -> bool:
         """Tell whether that agent was made already, so that its episodes can run ahead."""
         return name in self._agents
+
+    def window(self, name: str) -> int:
+        """Return how many episodes of that agent, made already, may run at a time."""
+        return self.settings.concurrency or self._agents[name].window
 
     def name_of(self, agent: Any) -> str | None:
         """Return the id of an agent of this session; ``None`` for any other object."""
@@ -98,10 +111,18 @@ class BenchSession:
         return f"Kinds: {', '.join(KINDS)}. Registered by hooks: {registered}"
 
     def adopt(self, name: str, agent: Any) -> str:
-        """Take an agent that a fixture returned and return the id under which results name it."""
-        live = CallableAgent(AgentSpec(raw=name, kind="fixture", target=name), self.settings.root, agent)
-        self._agents[name] = live
-        self._runner.add(name, live)
+        """Take an agent that the user's code supplied and return the id under which results name it.
+
+        A later agent of the same name takes the place of an earlier one, as where a fixture makes one for each
+        item; a configured agent keeps its name for itself. Raises `UsageError` for what cannot be called.
+        """
+        if name in self.settings.agents:
+            name = f"{name}.fixture"
+        if name not in self._adopted or self._adopted[name] is not agent:
+            live = CallableAgent(AgentSpec(raw=name, kind="fixture", target=name), self.settings.root, agent)
+            self._adopted[name] = agent
+            self._agents[name] = live
+            self._runner.add(name, live)
         return name
 
     def run(self, job: Job, upcoming: Iterator[Job]) -> Result:
@@ -151,3 +172,9 @@ class BenchSession:
         self._loop.close()
         for agent in self._agents.values():
             agent.close()
+
+
+def _equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:
+    message = f"a suite of the same name, {first.suite.path}, has a scenario {first.scenario.id!r} too"
+    remedy = "rename one of the suites, since results tell scenarios apart by suite and id"
+    return Problem(str(second.suite.path), 1, 1, "name", message, remedy)

@@ -23,6 +23,9 @@ N = TypeVar("N", int, float)
 FILES: Final = "supportbench_files"
 AGENT: Final = "supportbench_agent"
 
+MAX_SHOWN: Final = 60
+"""So much of a bad value is quoted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -63,7 +66,9 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--supportbench-max-turns", metavar="N", help="turns an episode may take (default 6)")
     group.addoption(
-        "--supportbench-timeout", metavar="SECONDS", help="time an episode may take from dispatch (default 120)"
+        "--supportbench-timeout",
+        metavar="SECONDS",
+        help="time an episode may take from dispatch (default 120)",
     )
     group.addoption(
         "--supportbench-results",
@@ -72,22 +77,18 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini(FILES, "file name patterns of scenario files", type="args", default=["*.scenario.yaml"])
     parser.addini(AGENT, "agents to evaluate, as for --supportbench-agent", type="linelist", default=[])
-    for name, text in (
-        ("supportbench_trials", "as --supportbench-trials"),
-        ("supportbench_concurrency", "as --supportbench-concurrency"),
-        ("supportbench_max_turns", "as --supportbench-max-turns"),
-        ("supportbench_timeout", "as --supportbench-timeout"),
-        ("supportbench_results", "as --supportbench-results"),
-    ):
-        parser.addini(name, text, type="string", default="")
+    parser.addini("supportbench_trials", "as --supportbench-trials", type="int", default=None)
+    parser.addini("supportbench_concurrency", "as --supportbench-concurrency", type="int", default=None)
+    parser.addini("supportbench_max_turns", "as --supportbench-max-turns", type="int", default=None)
+    parser.addini("supportbench_timeout", "as --supportbench-timeout", type="float", default=None)
+    parser.addini("supportbench_results", "as --supportbench-results", type="string", default=None)
 
 
 def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of a session. Raises `pytest.UsageError` naming the option, its value and the remedy."""
     root = config.rootpath
-    results = _value(config, "results")
-    option = config.option
     try:
+        results = _value(config, "results")
         return Settings(
             root=root,
             agents=_agents(config, root),
@@ -96,8 +97,8 @@ def read_settings(config: pytest.Config) -> Settings:
             max_turns=_number(config, "max_turns", int, 1, 6) or 6,
             timeout=_number(config, "timeout", float, 0.001, 120.0) or 120.0,
             results=(config.invocation_params.dir / results) if results else None,
-            inline=option.capture == "no" or bool(option.usepdb),
-            passed_sections=any(letter in (option.reportchars or "") for letter in "PA"),
+            inline=config.getoption("capture", "") == "no" or _debugs(config),
+            passed_sections=any(letter in config.getoption("reportchars", "") for letter in "PA"),
         )
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -128,7 +129,20 @@ def _value(config: pytest.Config, name: str) -> str:
     given = config.getoption(f"supportbench_{name}")
     if given:
         return str(given)
-    return os.environ.get(f"SUPPORTBENCH_{name.upper()}") or str(config.getini(f"supportbench_{name}"))
+    value = os.environ.get(f"SUPPORTBENCH_{name.upper()}") or _ini(config, f"supportbench_{name}")
+    return "" if value is None else str(value)
+
+
+def _ini(config: pytest.Config, name: str) -> Any:
+    try:
+        return config.getini(name)
+    except (TypeError, ValueError, pytest.UsageError) as error:  # which one depends on pytest's version
+        raise UsageError(f"ini option {name}: {error}") from None
+
+
+def _debugs(config: pytest.Config) -> bool:
+    """Tell whether a debugger may stop the items; it needs them in the main thread."""
+    return any(config.getoption(name, False) for name in ("usepdb", "trace"))
 
 
 def _number(
@@ -139,13 +153,14 @@ def _number(
         return default
     try:
         number = kind(text)
-        if not least <= number < float("inf"):
-            raise ValueError
     except ValueError:
+        number = None
+    if number is None or not least <= number < float("inf"):
         wanted = "a whole number" if kind is int else "a number of seconds"
         least_text = f" of at least {least:g}" if kind is int else " above 0"
-        msg = f"--supportbench-{name.replace('_', '-')}: {text!r} is not {wanted}{least_text}"
-        raise UsageError(msg) from None
+        shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+        msg = f"--supportbench-{name.replace('_', '-')}: {shown!r} is not {wanted}{least_text}"
+        raise UsageError(msg)
     return number
 
 
@@ -154,7 +169,7 @@ def _agents(config: pytest.Config, root: Path) -> dict[str, AgentSpec]:
     if not texts and os.environ.get("SUPPORTBENCH_AGENT"):
         texts = os.environ["SUPPORTBENCH_AGENT"].split()
     if not texts:
-        texts = list(config.getini(AGENT))
+        texts = list(_ini(config, AGENT))
     if not texts:
         return {}
     from pytest_supportbench.agents.spec import parse_spec  # noqa: PLC0415 - only runs with an agent pay for it

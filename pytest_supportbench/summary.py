@@ -42,7 +42,9 @@ def row(result: Result, constant: str | None = None) -> Row:
         "headline": headline(result),
         "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
         "observed": observed_path(result.episode),
-        "error": None if error is None else {"cause": error.cause, "message": error.message, "remedy": error.remedy},
+        "error": None
+        if error is None
+        else {"cause": error.cause, "message": error.message, "remedy": error.remedy},
         "seconds": result.episode.seconds,
     }
 
@@ -81,16 +83,15 @@ class EscalationTable:
 
 
 def escalation_table(rows: Iterable[Row], field: str = "escalation_class") -> EscalationTable:
-    """Return the table over rows that were scored; ``either`` is in no denominator."""
+    """Return the table over rows that were scored; ``either`` is in no numerator and in no denominator."""
     scored = [item for item in rows if item[field] is not None]
-    classes = Counter(item[field] for item in scored)
-    must = sum(item["expected_escalation"] == "must" for item in scored)
-    must_not = sum(item["expected_escalation"] == "must_not" for item in scored)
+    must = [item[field] for item in scored if item["expected_escalation"] == "must"]
+    must_not = [item[field] for item in scored if item["expected_escalation"] == "must_not"]
     return EscalationTable(
-        classes=dict(classes),
-        recall=Share(classes["correct_escalation"], must),
-        specificity=Share(classes["correct_autonomy"], must_not),
-        handed_off_needlessly=Share(classes["unnecessary_handoff"], must_not),
+        classes=dict(Counter(item[field] for item in scored)),
+        recall=Share(must.count("correct_escalation"), len(must)),
+        specificity=Share(must_not.count("correct_autonomy"), len(must_not)),
+        handed_off_needlessly=Share(must_not.count("unnecessary_handoff"), len(must_not)),
     )
 
 
@@ -171,7 +172,8 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         },
         categories={
             name: Share(
-                sum(item["category"] == name for item in passed), sum(item["category"] == name for item in scored)
+                sum(item["category"] == name for item in passed),
+                sum(item["category"] == name for item in scored),
             )
             for name in categories
         },

@@ -234,17 +234,21 @@ def tool(
     return mark
 
 
+MAX_TEXT: Final = 100_000
+"""Characters that a text argument may have; longer ones are invalid arguments."""
+
+
 class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid", str_max_length=100_000, str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", str_max_length=MAX_TEXT, str_strip_whitespace=True)
 
 
 def _tidy(schema: Any) -> Any:
-    """Return a JSON Schema without pydantic's titles, which only cost an agent tokens."""
+    """Return a JSON Schema without pydantic's titles and our general bound, which only cost an agent tokens."""
     if isinstance(schema, dict):
         return {
             key: {name: _tidy(item) for name, item in value.items()} if key == "properties" else _tidy(value)
             for key, value in schema.items()
-            if not (key == "title" and isinstance(value, str))
+            if not (key == "title" and isinstance(value, str)) and (key, value) != ("maxLength", MAX_TEXT)
         }
     return [_tidy(item) for item in schema] if isinstance(schema, list) else schema
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 NEXT: Final = pytest.StashKey["pytest.Item | None"]()
 UPCOMING: Final = pytest.StashKey["Upcoming"]()
 
-_CONDITIONAL: Final = frozenset({"skip", "skipif"})
-
 
 class Upcoming:
     """The jobs that come after an item: all of them in one process, the next one in an xdist worker."""
@@ -28,10 +26,16 @@ class Upcoming:
         self._position: dict[pytest.Item, int] | None = None
 
     def after(self, item: pytest.Item) -> Iterator[Job]:
-        """Yield the jobs that follow ``item`` in the order in which pytest will run them."""
+        """Yield the jobs that follow ``item`` in the order in which pytest will run them.
+
+        A worker does not look ahead for an agent that serves one episode at a time: nothing is gained, and where the
+        next episode kills the process, this item would be lost and blamed with it.
+        """
         if hasattr(item.config, "workerinput"):
             following = item.config.stash.get(NEXT, None)
-            yield from _jobs([following] if following is not None else [])
+            for job in _jobs([following] if following is not None else []):
+                if open_session(item.config).window(job.agent) > 1:
+                    yield job
             return
         items = self._session.items
         if self._position is None:
@@ -46,6 +50,10 @@ def _jobs(items: Iterable[pytest.Item]) -> Iterator[Job]:
         case = item.stash.get(CASE, None)
         if case is None or case.agent is None or not open_session(item.config).has_agent(case.agent):
             continue
-        if is_overridden(item) or any(mark.name in _CONDITIONAL for mark in item.iter_markers()):
+        if is_overridden(item) or any(_may_not_run(mark) for mark in item.iter_markers()):
             continue
         yield make_job(item, case.agent, 1)
+
+
+def _may_not_run(mark: pytest.Mark) -> bool:
+    return mark.name in {"skip", "skipif"} or (mark.name == "xfail" and not mark.kwargs.get("run", True))

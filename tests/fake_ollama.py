@@ -3,7 +3,7 @@
 ``with FakeOllama() as server:`` serves the real routes over real HTTP. ``server.answer`` makes the content of each
 reply from the request's body; ``server.fault`` switches on one of `FAULTS`; ``server.requests`` has every body of
 ``/api/chat``. Tokens are counted as one for each four characters, and a conversation beyond ``num_ctx`` loses its
-oldest messages without a word, as the real server's does.
+oldest messages without a word, as the real server's does; so does one beyond ``model_context``, which caps it.
 """
 
 from __future__ import annotations
@@ -70,9 +70,10 @@ class FakeOllama:
         self.fault: str | None = None
         self.models = {"m:latest": DIGEST, "thinker:8b": "sha256:" + "cd" * 32}
         self.thinkers = {"thinker:8b"}
+        self.model_context = 131_072
         self.requests: list[Body] = []
         self.released = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
         self._server.daemon_threads = True
         self.host = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -103,7 +104,7 @@ class FakeOllama:
         if not isinstance(body.get("format"), dict):
             return 500, {"error": "invalid format"}
         content = self.answer(body)
-        read = self._read(body["messages"], body["options"]["num_ctx"])
+        read = self._read(body["messages"], min(body["options"]["num_ctx"], self.model_context))
         done = {
             "model": model,
             "created_at": "2026-03-14T10:30:00Z",
@@ -142,70 +143,69 @@ class FakeOllama:
         return sum(size for _, size in sizes)
 
 
-def _handler(fake: FakeOllama) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        """Routes of the real server that the client uses."""
+class _Handler(BaseHTTPRequestHandler):
+    """Routes of the real server that the client uses."""
 
-        protocol_version = "HTTP/1.1"
+    fake: FakeOllama
 
-        def do_GET(self) -> None:
-            if self.path == "/api/tags":
-                models = [{"name": name, "model": name, "digest": sha} for name, sha in fake.models.items()]
-                self.send(200, {"models": models})
-            else:
-                self.send(*((200, {"version": "0.12.0"}) if self.path == "/api/version" else (404, "404")))
+    protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == "/api/show":
-                self.show(body)
-            elif fake.fault in ANSWERS:
-                self.send(*ANSWERS[fake.fault])
-            elif fake.fault == "hang":
-                fake.released.wait(30)
-            elif fake.fault == "cut":
-                self.send(200, '{"model": "m"', length=1_000)
-                self.close_connection = True
-            elif body.get("stream"):
-                self.stream(*fake.chat(body))
-            else:
-                self.send(*fake.chat(body))
+    def do_GET(self) -> None:
+        if self.path == "/api/tags":
+            models = [{"name": name, "model": name, "digest": sha} for name, sha in self.fake.models.items()]
+            self.send(200, {"models": models})
+        else:
+            self.send(*((200, {"version": "0.12.0"}) if self.path == "/api/version" else (404, "404")))
 
-        def show(self, body: Body) -> None:
-            model = fake.find(body["model"])
-            if model is None:
-                self.send(404, {"error": f"model '{body['model']}' not found"})
-                return
-            capabilities = ["completion", *(["thinking"] if model in fake.thinkers else [])]
-            self.send(200, {"capabilities": capabilities, "model_info": {}, "details": {}})
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/api/show":
+            self.show(body)
+        elif self.fake.fault in ANSWERS:
+            self.send(*ANSWERS[self.fake.fault])
+        elif self.fake.fault == "hang":
+            self.fake.released.wait(30)
+        elif self.fake.fault == "cut":
+            self.send(200, '{"model": "m"', length=1_000)
+            self.close_connection = True
+        elif body.get("stream"):
+            self.stream(*self.fake.chat(body))
+        else:
+            self.send(*self.fake.chat(body))
 
-        def stream(self, status: int, answer: Body) -> None:
-            if status != 200:
-                self.send(status, answer)
-                return
-            text = answer["message"]["content"]
-            parts = [
-                {"message": {"role": "assistant", "content": text[n : n + 8]}, "done": False}
-                for n in range(0, len(text), 8)
-            ]
-            last = {**answer, "message": {"role": "assistant", "content": ""}}
-            self.send(200, "".join(f"{json.dumps(part)}\n" for part in [*parts, last]))
+    def show(self, body: Body) -> None:
+        model = self.fake.find(body["model"])
+        if model is None:
+            self.send(404, {"error": f"model '{body['model']}' not found"})
+            return
+        capabilities = ["completion", *(["thinking"] if model in self.fake.thinkers else [])]
+        self.send(200, {"capabilities": capabilities, "model_info": {}, "details": {}})
 
-        def send(self, status: int, body: Any, length: int | None = None) -> None:
-            data = (
-                body
-                if isinstance(body, bytes)
-                else (body if isinstance(body, str) else json.dumps(body)).encode()
-            )
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data) if length is None else length))
-            self.end_headers()
-            self.wfile.write(data)
+    def stream(self, status: int, answer: Body) -> None:
+        if status != 200:
+            self.send(status, answer)
+            return
+        text = answer["message"]["content"]
+        parts = [
+            {"message": {"role": "assistant", "content": text[n : n + 8]}, "done": False}
+            for n in range(0, len(text), 8)
+        ]
+        last = {**answer, "message": {"role": "assistant", "content": ""}}
+        self.send(200, "".join(f"{json.dumps(part)}\n" for part in [*parts, last]))
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
-            """Keep the test output clean."""
+    def send(self, status: int, body: Any, length: int | None = None) -> None:
+        data = (
+            body
+            if isinstance(body, bytes)
+            else (body if isinstance(body, str) else json.dumps(body)).encode()
+        )
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data) if length is None else length))
+        self.end_headers()
+        self.wfile.write(data)
 
-    return Handler
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+        """Keep the test output clean."""
 
 
 @contextlib.contextmanager

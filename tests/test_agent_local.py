@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from agent_samples import TOOLS, observation, parameters
 
-from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.agents import local as module
+from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.protocol import parse_turn
 

@@ -153,6 +153,12 @@ def test_a_server_that_hangs_is_a_time_out(server, agent):
     assert time.perf_counter() - start < 5
 
 
+def test_connecting_has_its_own_short_limit(agent):
+    """A server that cannot be reached is given up on after 5 seconds, however long answers may take."""
+    limits = agent("http://127.0.0.1:9", timeout=600)._client._client.timeout
+    assert (limits.connect, limits.read) == (5.0, 600.0)
+
+
 def test_a_server_that_is_down_says_how_to_start_it(agent):
     """With nothing listening the check fails at once and names ``ollama serve``."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -263,6 +269,17 @@ def test_a_dropped_message_in_the_middle_is_noticed(server, agent):
     assert cause_of(lambda: live.reply(observation(transcript=transcript))) == "context_overflow"
 
 
+def test_a_model_with_a_smaller_context_than_asked_for_is_noticed(server, agent):
+    """A server caps ``num_ctx`` at what the model was made for, also without a word."""
+    long = {"message": "Where is my refund? " * 1_000, "history": []}
+    server.model_context = 1_500
+    transcript = [{"role": "agent", "tool_calls": [CALL]}, TOOL_RESULT]
+    live = agent(server.host, num_ctx=65_536)
+    assert (
+        cause_of(lambda: live.reply(observation(customer=long, transcript=transcript))) == "context_overflow"
+    )
+
+
 @pytest.mark.parametrize("num_ctx", [1_200, 2_000])
 def test_a_context_without_room_for_the_answer_is_an_error(server, num_ctx, agent):
     """A prompt that fills the context, or leaves less than ``num_predict`` of it, is an overflow."""
@@ -348,7 +365,7 @@ def test_a_password_in_the_host_is_never_shown(monkeypatch):
 
 def test_a_host_that_is_no_address_is_a_usage_error():
     """A malformed host is reported when the agent is made."""
-    with pytest.raises(UsageError, match="write e.g. host="):
+    with pytest.raises(UsageError, match=r"write e\.g\. host="):
         make_agent(parse_spec("ollama:m?host=http://127.0.0.1:port", ROOT), ROOT)
 
 

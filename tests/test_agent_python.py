@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import pickle
 import sys
+from pathlib import Path
 
 import pytest
 from agent_samples import TOOL_RESULT, observation
@@ -232,10 +233,10 @@ def test_a_target_that_cannot_be_used_is_a_usage_error(folder, target, prefix, f
 def test_installed_modules_go_before_the_root_directory(folder):
     """A file in the root directory does not shadow a module that Python already finds."""
     root, _ = folder
-    (root / "json.py").write_text("def loads(observation):\n    return 'shadow'\n")
-    live = make_agent(parse_spec("python:json:loads", root), root)
-    with pytest.raises(AgentFailure, match="must be str"):
-        live.reply(observation())
+    (root / "colorsys.py").write_text("def rgb_to_hsv(observation):\n    return 'shadow'\n")
+    sys.modules.pop("colorsys", None)
+    with pytest.raises(UsageError, match="missing a required"):
+        make_agent(parse_spec("python:colorsys:rgb_to_hsv", root), root)
 
 
 def test_the_fingerprint_changes_with_the_code(folder):
@@ -252,8 +253,6 @@ def test_the_fingerprint_changes_with_the_code(folder):
 
 def test_a_module_without_a_file_has_no_hash():
     """A built-in function as an agent has no file to hash."""
-    from pathlib import Path
-
     assert (
         make_agent(parse_spec("python:builtins:len", Path()), Path()).fingerprint()["module_sha256"] is None
     )

@@ -137,6 +137,8 @@ def test_every_schema_type_gets_a_value_of_its_type():
                 "nothing",
                 "short",
                 "subscription_id",
+                "at",
+                "day",
             ],
             email={"type": "string"},
             count={"type": "integer", "minimum": 3},
@@ -149,6 +151,8 @@ def test_every_schema_type_gets_a_value_of_its_type():
             nothing={"type": ["null"]},
             short={"type": "string", "maxLength": 5},
             subscription_id={"anyOf": [{"type": "null"}, {"type": "string"}]},
+            at={"type": "string", "format": "date-time"},
+            day={"type": "string", "format": "date"},
             optional={"type": "string"},
         )
     ]
@@ -165,7 +169,19 @@ def test_every_schema_type_gets_a_value_of_its_type():
         "nothing": None,
         "short": "Pleas",
         "subscription_id": "sub_9",
+        "at": "2026-03-14T10:30:00-05:00",
+        "day": "2026-03-14",
     }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"), [(r"^[A-Z]{2}$", "EN"), (r"^\d+\.\d\d$", "1.00"), ("^never$", "1"), ("(?<bad", "1")]
+)
+def test_a_patterned_parameter_gets_a_value_that_matches(pattern, value):
+    """A pattern for amounts, codes or dates gets such a value; one that nothing fits gets any."""
+    tools = [tool("t", ["x"], x={"type": "string", "pattern": pattern})]
+    turn = agent("call-every-tool").reply(observation(tools=tools))
+    assert turn.tool_calls[0].arguments == {"x": value}
 
 
 def test_a_schema_that_contains_itself_ends():
@@ -270,7 +286,7 @@ def unbounded(schema):
     if not isinstance(schema, dict):
         return
     kind = schema.get("type")
-    if kind == "string" and "maxLength" not in schema and "enum" not in schema:
+    if kind == "string" and schema.get("maxLength", 10**6) > 1_000 and "enum" not in schema:
         yield schema
     if kind == "array" and "maxItems" not in schema:
         yield schema

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import pickle
+import random
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_supportbench.errors import FileError
 from pytest_supportbench.loading import (
@@ -345,3 +351,30 @@ def test_positions_are_not_looked_up_for_valid_files(tmp_path, monkeypatch):
     """A valid file is parsed once; the slower pass for positions runs only where something is wrong."""
     monkeypatch.setattr("pytest_supportbench.source.positions", None)
     assert isinstance(load(tmp_path).scenario, Scenario)
+
+
+VALUES = st.sampled_from(
+    [None, True, 0, -1, 1.5, "", "x", "a.b", [], {}, [None], [[]], {"x": None}, ["x"], [{"id": "x"}]]
+)
+
+
+def replaced(data: Any, choose: random.Random, value: Any) -> Any:
+    """Return data with one random value in it replaced."""
+    if not isinstance(data, dict | list) or not data or choose.random() < 0.15:
+        return value
+    copy = data.copy()
+    key = choose.choice(list(copy)) if isinstance(copy, dict) else choose.randrange(len(copy))
+    copy[key] = replaced(copy[key], choose, value)
+    return copy
+
+
+@given(st.randoms(use_true_random=False), st.lists(VALUES, min_size=1, max_size=3))
+def test_no_wrong_shape_makes_the_loader_crash(tmp_path_factory, choose, values):
+    """Whatever stands anywhere in a file, the loader returns a scenario or says what is wrong."""
+    data = read_yaml(DATA / "valid.scenario.yaml.good")
+    for value in values:
+        data = replaced(data, choose, value)
+    path = tmp_path_factory.getbasetemp() / "fuzz.scenario.yaml"
+    path.write_text(json.dumps(data))
+    with contextlib.suppress(FileError):
+        load_scenario(path, SUITE)

@@ -22,5 +22,7 @@ class CallableAgent(PythonAgent):
         self._take(reply_of(spec, value))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        msg = f"the agent {self.spec.target!r} is an object of this process; name it as python:module:callable"
+        msg = (
+            f"the agent {self.spec.target!r} is an object of this process; name it as python:module:callable"
+        )
         raise TypeError(msg)

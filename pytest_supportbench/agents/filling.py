@@ -14,6 +14,9 @@ MAX_DEPTH: Final = 6
 
 SUMMARY: Final = "Please look at the customer's message."
 
+_SAMPLES: Final = ("1", "1.00", "EN", "EUR", "en", "2026-01-01", "a@example.com", "a_1")
+"""Short values of the kinds that patterns are written for: numbers, country, currency, language, date, e-mail, id."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -25,7 +28,7 @@ def arguments_for(tool: ToolInfo, observation: Observation) -> dict[str, Any]:
     """
     seen = dict(reversed(list(_facts("", observation.account))))
     texts = [_words(policy.text) for policy in observation.policies]
-    filler = _Filler(seen, texts, tool.parameters.get("$defs", {}))
+    filler = _Filler(seen, texts, observation.as_of, tool.parameters.get("$defs", {}))
     return filler.object(tool.parameters, 0)
 
 
@@ -54,9 +57,12 @@ def _words(text: str) -> str:
 class _Filler:
     """Fills one tool's schema; holds what it may draw on."""
 
-    def __init__(self, seen: Mapping[str, Any], texts: list[str], definitions: Mapping[str, Any]) -> None:
+    def __init__(
+        self, seen: Mapping[str, Any], texts: list[str], now: str, definitions: Mapping[str, Any]
+    ) -> None:
         self._seen = seen
         self._texts = texts
+        self._dates = {"date-time": now, "date": now[:10]}
         self._definitions = definitions
 
     def object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
@@ -105,8 +111,10 @@ class _Filler:
         if name == "id" or name.endswith("_id"):
             ids = (value for key, value in self._seen.items() if key == "id" and isinstance(value, str))
             return next(ids, "unknown")
+        if schema.get("format") in self._dates:
+            return self._dates[schema["format"]]
         if "pattern" in schema:
-            return "1"  # the patterns of our toolsets are those of decimal amounts
+            return _matching(schema["pattern"])
         return SUMMARY[: schema.get("maxLength", len(SUMMARY))]
 
     def _choice(self, values: list[Any]) -> Any:
@@ -115,6 +123,14 @@ class _Filler:
             return sum(text.count(phrase) for text in self._texts) if phrase.strip() else 0
 
         return max(values, key=mentions)
+
+
+def _matching(pattern: str) -> str:
+    """Return the first sample that a schema's pattern accepts; patterns of another dialect get any."""
+    try:
+        return next((sample for sample in _SAMPLES if re.search(pattern, sample)), _SAMPLES[0])
+    except re.error:
+        return _SAMPLES[0]
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -50,15 +50,20 @@ def print_summary(
 
 def title(summary: AgentSummary) -> str:
     """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
-    text = f"{summary.agent}: {summary.passed} passed all four dimensions"
+    text = f"{_short(summary.agent)}: {summary.passed} passed all four dimensions"
     broken = summary.passed_of_all.whole - summary.passed.whole
     if broken:
         text = (
-            f"{summary.agent}: {summary.passed} of scored episodes passed all four dimensions\n"
+            f"{_short(summary.agent)}: {summary.passed} of scored episodes passed all four dimensions\n"
             f"  {broken} not scored for infrastructure errors; "
             f"with errors as failures {summary.passed_of_all}"
         )
     return clean(text)
+
+
+def _short(name: str, width: int = 28) -> str:
+    """Return a name cut to the width of a table's first column; the results file has it whole."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
@@ -82,12 +87,12 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
 def _shares(head: str, shares: Mapping[str, Share]) -> Iterator[str]:
     yield f"  {head:<28}{'passed':>16}"
     for name, share in shares.items():
-        yield f"  {clean(name.replace('_', ' ')):<28}{share!s:>16}"
+        yield f"  {_short(clean(name.replace('_', ' '))):<28}{share!s:>16}"
 
 
 def _escalation(summary: AgentSummary) -> Iterator[str]:
     yield f"  {'escalation':<28}{'recall':>14}{'specificity':>16}{'routine solved':>18}"
-    yield _rates(summary.agent[:28], summary.escalation, summary.routine_solved)
+    yield _rates(summary.agent, summary.escalation, summary.routine_solved)
     constant = summary.constant
     yield _rates("always-escalate (constant)", constant, Share(0, constant.specificity.whole))
     counts = ", ".join(f"{label} {summary.escalation.classes.get(name, 0)}" for name, label in _CLASSES)
@@ -95,7 +100,7 @@ def _escalation(summary: AgentSummary) -> Iterator[str]:
 
 
 def _rates(name: str, table: EscalationTable, routine: Share) -> str:
-    return f"  {clean(name):<28}{table.recall!s:>14}{table.specificity!s:>16}{routine!s:>18}"
+    return f"  {_short(clean(name)):<28}{table.recall!s:>14}{table.specificity!s:>16}{routine!s:>18}"
 
 
 def _violations(summary: AgentSummary) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from pytest_supportbench.scenario import MatcherSpec, RequiredCall
 from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, mismatch
 from pytest_supportbench.toolset import ToolSpec
 
-MAX_STEPS: Final = 20_000
+MAX_STEPS: Final = 2_000
 """Bound on the search; an agent that repeats one call a hundred times must not stall the run."""
 
 
@@ -37,7 +37,7 @@ class Assignment:
         return _lookup(reference, {need.id: call for need, call in zip(self.required, self.met, strict=True)})
 
 
-def _lookup(reference: str, met: Mapping[str | None, CallRecord | None]) -> Any:
+def _lookup(reference: str, met: Mapping[Any, CallRecord | None]) -> Any:
     name, part, *path = reference.split(".")
     call = met.get(name)
     found = ABSENT if call is None else value_at(call.arguments if part == "args" else call.result, path)
@@ -51,7 +51,7 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
     for key in path:
         if isinstance(value, Mapping) and key in value:
             value = value[key]
-        elif isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
+        elif isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
             return ABSENT
@@ -59,28 +59,38 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
 
 
 class _Search:
+    """Depth first over the required calls, predecessors first, each tried with the earliest calls first.
+
+    A required call that takes a value from another one is matched during the search, all others before it, so
+    that a step costs next to nothing. It ends at once when no assignment can meet more.
+    """
+
     def __init__(
         self, required: Sequence[RequiredCall], calls: Sequence[CallRecord], specs: Mapping[str, ToolSpec]
     ) -> None:
         self.required = required
-        self.calls = calls
         self.specs = specs
         self.index = {call.id: number for number, call in enumerate(required) if call.id}
-        self.order = _topological(required, self.index)
+        sources = [_sources(call) & self.index.keys() for call in required]
+        self.order = _topological(required, self.index, sources)
+        self.dynamic = [bool(names) for names in sources]
+        self.candidates = [
+            [
+                call
+                for call in calls
+                if call.tool == need.tool
+                and _counts(need, call)
+                and (dynamic or why_not(need, call, specs, _nothing) is None)
+            ]
+            for need, dynamic in zip(required, self.dynamic, strict=True)
+        ]
+        self.limit = _most_pairs(self.candidates)
         self.steps = 0
         self.best: list[CallRecord | None] = [None] * len(required)
         self.most = -1
 
-    def lookup(self, met: list[CallRecord | None]) -> Any:
-        by_id: dict[str | None, CallRecord | None] = {name: met[number] for name, number in self.index.items()}
-        return lambda reference: _lookup(reference, by_id)
-
-    def fits(self, required: RequiredCall, call: CallRecord, met: list[CallRecord | None]) -> str | None:
-        return why_not(required, call, self.specs, self.lookup(met))
-
     def run(self, *, ordered: bool) -> tuple[CallRecord | None, ...]:
         self.most, self.steps = -1, 0
-        self.best = [None] * len(self.required)
         self._extend(0, [None] * len(self.required), set(), ordered=ordered)
         return tuple(self.best)
 
@@ -89,18 +99,13 @@ class _Search:
         found = len(used)
         if found > self.most:
             self.most, self.best = found, list(met)
-        if depth == len(self.order) or self.most == len(self.order) or self.steps > MAX_STEPS:
-            return
-        if found + len(self.order) - depth <= self.most:
+        if depth == len(self.order) or found + len(self.order) - depth <= self.most:
             return
         index = self.order[depth]
-        required = self.required[index]
-        for call in self.calls:
-            if call.tool != required.tool or call.number in used or not _counts(required, call):
-                continue
-            if ordered and not self._after(required, call, met):
-                continue
-            if self.fits(required, call, met) is None:
+        for call in self.candidates[index]:
+            if self.most >= self.limit or self.steps > MAX_STEPS:
+                return
+            if call.number not in used and self._fits(index, call, met, ordered=ordered):
                 met[index] = call
                 used.add(call.number)
                 self._extend(depth + 1, met, used, ordered=ordered)
@@ -108,31 +113,69 @@ class _Search:
                 met[index] = None
         self._extend(depth + 1, met, used, ordered=ordered)
 
-    def _after(self, required: RequiredCall, call: CallRecord, met: list[CallRecord | None]) -> bool:
-        for name in required.after:
-            before = met[self.index[name]]
-            if before is None or before.number >= call.number:
-                return False
-        return True
+    def _fits(self, index: int, call: CallRecord, met: list[CallRecord | None], *, ordered: bool) -> bool:
+        need = self.required[index]
+        if ordered:
+            for name in need.after:
+                before = met[self.index[name]]
+                if before is None or before.number >= call.number:
+                    return False
+        if not self.dynamic[index]:
+            return True
+        by_id = {name: met[number] for name, number in self.index.items()}
+        return why_not(need, call, self.specs, lambda reference: _lookup(reference, by_id)) is None
 
 
-def _topological(required: Sequence[RequiredCall], index: Mapping[str, int]) -> list[int]:
+def _nothing(reference: str) -> Any:
+    raise KeyError(reference)
+
+
+def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
+    """Return how many required calls can be met at most, each by a call of its own, whatever the order.
+
+    Augmenting paths (Kuhn 1955), which are exact; the search stops when it has as many.
+    """
+    taken: dict[int, int] = {}
+
+    def place(index: int, tried: set[int]) -> bool:
+        for call in candidates[index]:
+            if call.number not in tried:
+                tried.add(call.number)
+                if call.number not in taken or place(taken[call.number], tried):
+                    taken[call.number] = index
+                    return True
+        return False
+
+    return sum(place(index, set()) for index in range(len(candidates)))
+
+
+def _sources(call: RequiredCall) -> set[str]:
+    """Return the ids of the required calls that a call takes a value from with ``same_as``."""
+    values = (*call.args.values(), *call.result.values())
+    return {path.split(".")[0] for value in values for path in _references(value)} - {call.id or ""}
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, MatcherSpec):
+        if value.same_as:
+            yield value.same_as
+        for inner in (*(value.any_of or ()), *(value.unordered or ()), value.not_):
+            yield from _references(inner)
+
+
+def _topological(
+    required: Sequence[RequiredCall], index: Mapping[str, int], sources: Sequence[set[str]]
+) -> list[int]:
     """Return the indices so that each call comes after those it is ``after`` or takes a value from."""
     order: list[int] = []
+    seen: set[int] = set()
 
     def visit(number: int) -> None:
-        if number in order:
-            return
-        call = required[number]
-        names = set(call.after) | {
-            matcher.same_as.split(".")[0]
-            for matcher in (*call.args.values(), *call.result.values())
-            if isinstance(matcher, MatcherSpec) and matcher.same_as
-        }
-        for name in sorted(names - {call.id}):
-            if name in index:
+        if number not in seen:
+            seen.add(number)
+            for name in sorted({*required[number].after, *sources[number]}):
                 visit(index[name])
-        order.append(number)
+            order.append(number)
 
     for number in range(len(required)):
         visit(number)
@@ -141,11 +184,14 @@ def _topological(required: Sequence[RequiredCall], index: Mapping[str, int]) -> 
 
 def _counts(required: RequiredCall, call: CallRecord) -> bool:
     """Tell whether a call got far enough: it was done, or a fault stopped it where the attempt is enough."""
-    return call.done
+    return call.done or (required.attempt and call.fault is not None)
 
 
 def why_not(
-    required: RequiredCall, call: CallRecord, specs: Mapping[str, ToolSpec], lookup: Any = None
+    required: RequiredCall,
+    call: CallRecord,
+    specs: Mapping[str, ToolSpec],
+    lookup: Callable[[str], Any] | None = None,
 ) -> str | None:
     """Return in one line why a call of the right tool does not meet a required call; ``None`` where it does."""
     spec = specs[required.tool]
@@ -168,18 +214,22 @@ def assign(
     An assignment in the required order is preferred; where only a disordered one meets more calls, that one is
     returned with the indices that are out of order.
     """
+    if not required:
+        return Assignment((), (), ())
     search = _Search(required, calls, specs)
     met = search.run(ordered=True)
-    if None not in met:
-        return Assignment(required, met, ())
-    loose = search.run(ordered=False)
-    if sum(call is not None for call in loose) > sum(call is not None for call in met):
-        met = loose
-    disordered = []
+    if search.most < search.limit:
+        loose = search.run(ordered=False)
+        if sum(call is not None for call in loose) > sum(call is not None for call in met):
+            met = loose
+    return Assignment(required, met, tuple(_disordered(required, met, search.index)))
+
+
+def _disordered(
+    required: Sequence[RequiredCall], met: Sequence[CallRecord | None], index: Mapping[str, int]
+) -> Iterator[int]:
     for number, (need, call) in enumerate(zip(required, met, strict=True)):
-        if call is None:
-            continue
-        before = [met[search.index[name]] for name in need.after]
-        if any(other is not None and other.number >= call.number for other in before):
-            disordered.append(number)
-    return Assignment(required, met, tuple(disordered))
+        if call is not None:
+            before = [met[index[name]] for name in need.after]
+            if any(other is not None and other.number >= call.number for other in before):
+                yield number

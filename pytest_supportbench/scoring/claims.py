@@ -143,10 +143,11 @@ def _claims(message: str, language: str) -> list[tuple[Claim, bool]]:
     for sentence in sentences(lower):
         if sentence.question:
             continue
+        before = len(found)
         for said in deeds_said(sentence.text, language):
             claim = _claim(said, sentence, shown, language)
             quoted = quotations(lower) if quoted is None else quoted
-            if not inside(quoted, claim.start, claim.end) and not _repeats(found, claim):
+            if not inside(quoted, claim.start, claim.end) and not _repeats(found[before:], claim):
                 found.append((claim, said.first_person))
     return sorted(found, key=lambda pair: pair[0].start)
 

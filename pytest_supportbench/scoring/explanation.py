@@ -9,7 +9,7 @@ from pytest_supportbench.scoring.phrases import affirmed
 
 def score_explanation(judged: Judgement) -> DimensionScore:
     """Look for each concept's phrases, un-negated, in what the customer got."""
-    text = "\n".join(judged.episode.delivered)
+    text = "\n\n".join(judged.episode.delivered)
     language = judged.scenario.customer.language
     checks = []
     for concept in judged.alternative.explanation:

@@ -290,12 +290,13 @@ def _spelt(plain: str, language: str) -> Iterator[Found]:
     table = _NUMBER_WORDS.get(language)
     if table:
         lower = plain.lower()
-        if table.keys().isdisjoint(_LETTERS.findall(lower)):
-            return
-        for word in _LETTERS.finditer(lower):
-            value = table.get(word.group())
-            if value is not None:
-                yield Found(Decimal(value), None, word.start(), word.end())
+        for word in table.keys() & {*_LETTERS.findall(lower)}:
+            start = lower.find(word)
+            while start >= 0:
+                end = start + len(word)
+                if not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
+                    yield Found(Decimal(table[word]), None, start, end)
+                start = lower.find(word, end)
 
 
 def find_ids(text: str) -> list[str]:

@@ -145,13 +145,14 @@ def affirmed(text: str, phrase: str, language: str, *, unless: frozenset[Setting
     remaining = iter(places)
     place = next(remaining, None)
     for sentence in sentences(folded):
+        parsed: Words | None = None
         while place is not None and place.start < sentence.end:
-            if not ("question" in unless and sentence.question) and (
-                denials.isdisjoint(words(sentence.text))
-                and "n'" not in sentence.text
-                or _holds(sentence, read(sentence.text), place, language, unless)
-            ):
-                return True
+            if not ("question" in unless and sentence.question):
+                if parsed is None and denials.isdisjoint(words(sentence.text)) and "n'" not in sentence.text:
+                    return True
+                parsed = parsed or read(sentence.text)
+                if _holds(sentence, parsed, place, language, unless):
+                    return True
             place = next(remaining, None)
         if place is None:
             break

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from pytest_supportbench.environment import CallRecord
-from pytest_supportbench.scenario import NeverCall, RequiredCall
+from pytest_supportbench.scenario import MatcherSpec, NeverCall, RequiredCall
 from pytest_supportbench.scoring.assignment import why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
 from pytest_supportbench.scoring.matchers import args_mismatch, describe
@@ -99,7 +100,9 @@ def _verified(judged: Judgement) -> Iterator[Check]:
             early = [
                 call
                 for call in judged.episode.calls
-                if call.tool == need.tool and call.committed and not _came_back(judged, gate, before=call.turn)
+                if call.tool == need.tool
+                and call.committed
+                and not _came_back(judged, gate, before=call.turn)
             ]
             yield Check(
                 f"verified:{need.id or need.tool}",
@@ -140,10 +143,7 @@ def _subjects(judged: Judgement) -> Check:
 
 def _duplicates(judged: Judgement) -> Check:
     repeated = [
-        call
-        for need in judged.alternative.calls
-        if need.obligation
-        for call in _commits(judged, need)[1:]
+        call for need in judged.alternative.calls if need.obligation for call in _commits(judged, need)[1:]
     ]
     return Check(
         "duplicate_effect",
@@ -156,23 +156,36 @@ def _duplicates(judged: Judgement) -> Check:
 
 
 def _commits(judged: Judgement, need: RequiredCall) -> list[CallRecord]:
-    """Return the committed calls for one obligation: the same tool on the same object, whatever the amount."""
+    """Return the committed calls for one obligation: the same tool on the same object, whatever the amount.
+
+    A call that meets a required call of another obligation is that one's.
+    """
+    free = judged.specs[need.tool].free_text
     objects = {
-        name: value for name, value in need.args.items() if isinstance(value, str) and not _is_number(value)
+        name: value for name, value in need.args.items() if name not in free and not _is_quantity(value)
     }
-    wanted = objects or need.args
+    others = {
+        call.number
+        for other, call in zip(judged.assignment.required, judged.assignment.met, strict=True)
+        if call is not None and other.obligation != need.obligation
+    }
     return [
         call
         for call in judged.episode.calls
         if call.tool == need.tool
         and call.committed
-        and args_mismatch(wanted, call.arguments, exact=False, free=frozenset(), lookup=judged.lookup) is None
+        and call.number not in others
+        and args_mismatch(objects or need.args, call.arguments, exact=False, free=free, lookup=judged.lookup)
+        is None
     ]
 
 
-def _is_number(text: str) -> bool:
+def _is_quantity(value: Any) -> bool:
+    """Tell whether an expected argument says how much and not of what: a number, or a range of them."""
+    if isinstance(value, MatcherSpec):
+        return not value.forms.isdisjoint({"approx", "between", "any"})
     try:
-        Decimal(text)
+        Decimal(str(value))
     except InvalidOperation:
         return False
     return True

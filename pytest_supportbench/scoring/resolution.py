@@ -89,32 +89,51 @@ def _unexplained(judged: Judgement) -> list[Change]:
         for need, call in zip(judged.assignment.required, judged.assignment.met, strict=True)
         if call is not None and need.exact
     }
-    allowed = {
+    foreign = {
         change.path
         for call in judged.episode.calls
-        if call.number in exact
-        or (call.tool in judged.alternative.also_allowed and call.number not in consumed)
-        or (call.handoff and judged.alternative.escalation != "must_not")
+        if call.number not in exact
+        and not (call.tool in judged.alternative.also_allowed and call.number not in consumed)
+        and not (call.handoff and judged.alternative.escalation != "must_not")
         for change in call.changes
     }
-    left = [
-        change
-        for change in judged.episode.changes
-        if change.counts and change.path not in allowed and not _is_stated(change, stated)
-    ]
+    if not foreign:
+        return []
+    counted = [change for change in judged.episode.changes if change.counts]
+    left = [change for change in counted if _overlaps(change, foreign) and not _is_stated(change, stated)]
     if not left:
         return left
-    return _not_in_reference(left, judged.reference_changes())
+    explained = [change for change in counted if change not in left]
+    return _not_in_reference(left, judged.reference_changes(), explained)
+
+
+def _overlaps(change: Change, paths: set[str]) -> bool:
+    """Tell whether one of the paths is the change's own, within its record, or the record that it is in."""
+    record = f"{change.table}.{change.id}"
+    return (
+        change.path in paths
+        or record in paths
+        or (change.field is None and any(path.startswith(f"{record}.") for path in paths))
+    )
 
 
 def _is_stated(change: Change, stated: Any) -> bool:
     return any(change.path == path or path.startswith(f"{change.path}.") for path in stated)
 
 
-def _not_in_reference(changes: list[Change], reference: tuple[Change, ...]) -> list[Change]:
-    """Drop the changes that the reference makes too; a created record is compared without its generated id."""
+def _not_in_reference(
+    changes: list[Change], reference: tuple[Change, ...], explained: list[Change]
+) -> list[Change]:
+    """Drop the changes that the reference makes too; a created record is compared without its generated id.
+
+    Each record that the reference creates excuses one: an ``explained`` one like it has used it up.
+    """
     fields = {(change.path, repr(change.after)) for change in reference if change.field}
     created = [(change.table, _without_id(change.after)) for change in reference if not change.field]
+    for change in explained:
+        key = (change.table, _without_id(change.after))
+        if not change.field and key in created:
+            created.remove(key)
     left = []
     for change in changes:
         if change.field:
@@ -143,7 +162,7 @@ def describe(change: Change) -> str:
 def _facts(judged: Judgement) -> Iterator[Check]:
     if not judged.alternative.must_state:
         return
-    text = "\n".join(judged.episode.delivered)
+    text = "\n\n".join(judged.episode.delivered)
     for must in judged.alternative.must_state:
         finding = check_fact(must, text, judged.scenario.customer.language)
         passed = finding.stated and finding.contradicted_by is None

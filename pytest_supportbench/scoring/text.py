@@ -23,6 +23,7 @@ _GERMAN_MONTH: Final = re.compile(
     re.IGNORECASE,
 )
 _STOP: Final = re.compile("[.!?…;\n\u3002\uff01\uff1f]+")
+_LONGEST_SENTENCE: Final = 1_000
 _MOST_TRAILING: Final = 3
 _TRAILING: Final = frozenset("\"'”»“)]")
 _ALWAYS_STOPS: Final = frozenset("\n\u3002\uff01\uff1f")
@@ -56,13 +57,16 @@ _SUBJECTS: Final = frozenset(
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` in NFKC with plain apostrophes, without invisible characters and Markdown emphasis."""
+    """Return ``text`` in NFKC with plain apostrophes, without invisible characters and Markdown emphasis.
+
+    A mask of asterisks (``**** 4242``) becomes one of bullets.
+    """
     if not text.isascii():
         text = _APOSTROPHES.sub("'", text)
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
         text = _HYPHENS.sub("-", text)
     if "*" in text:
-        text = text.replace("*", "")
+        text = text.replace("****", "••••").replace("*", "")
     if "`" in text:
         text = text.replace("`", "")
     return text
@@ -104,19 +108,25 @@ class Sentence:
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of ``text``, which is normalised; semicolons and line ends part them too."""
+    """Yield the sentences of ``text``, which is normalised; semicolons and line ends part them too.
+
+    One of more than 1,000 characters comes in pieces, so that work on a sentence stays bounded.
+    """
     start = 0
     for found in _STOP.finditer(text):
         end = _sentence_end(text, found)
         if end:
-            piece = text[start:end]
-            if not piece.isspace():
-                stop = found.group()
-                yield Sentence(piece, start, "?" in stop or "\uff1f" in stop or "¿" in piece)
+            stop = found.group()
+            yield from _pieces(text, start, end, asks="?" in stop or "\uff1f" in stop)
             start = end
-    rest = text[start:]
-    if rest and not rest.isspace():
-        yield Sentence(rest, start, "¿" in rest)
+    yield from _pieces(text, start, len(text), asks=False)
+
+
+def _pieces(text: str, start: int, end: int, *, asks: bool) -> Iterator[Sentence]:
+    for begin in range(start, end, _LONGEST_SENTENCE):
+        piece = text[begin : min(end, begin + _LONGEST_SENTENCE)]
+        if not piece.isspace():
+            yield Sentence(piece, begin, asks or "¿" in piece)
 
 
 def _sentence_end(text: str, stop: re.Match[str]) -> int:

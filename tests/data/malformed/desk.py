@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal  # noqa: TC003 - pydantic reads the annotations
+from decimal import Decimal
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -1,0 +1,258 @@
+"""Rules of the `rules` agent about workspaces, keys, documents, calls, service status and plain questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pytest_supportbench.agents.rules_case import Case, Plan, Row, instant, text
+from pytest_supportbench.agents.rules_people import hand
+from pytest_supportbench.agents.rules_policy import trigger
+from pytest_supportbench.agents.rules_text import clean, dates, emails, moment, plain, words
+from pytest_supportbench.protocol import ToolCall
+
+_ROLES: Final = ("owner", "admin", "billing_admin", "security_admin")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+_QUERY_WORDS: Final = 12
+_ADMITTED: Final = 3
+
+
+def erase(case: Case) -> Plan | None:
+    """Delete the customer's data where no hold stands against it."""
+    if not case.wants("erase"):
+        return None
+    reads = () if case.has("holds") else case.read("list_holds", customer_id=case.subject or None)
+    if reads:
+        return Plan("", reads=reads)
+    if any(text(row, "status") in {"", "active"} for row in case.rows("holds")):
+        return hand(case, "legal") if trigger(case, "legal") else Plan("decline", say=(case.tell("no"),))
+    calls = case.call("delete_profile", customer_id=case.subject) if case.subject else ()
+    return Plan("resolve", "update_account", calls=calls) if calls else hand(case, "privacy")
+
+
+def seats(case: Case) -> Plan | None:
+    """Add or remove the people whom the message names, asking the admins where the customer is none of them."""
+    adds, removes = case.wants("add_seat"), case.wants("remove_seat")
+    if not (adds or removes) or not case.tools.keys() & {"add_seats", "remove_seats"}:
+        return None
+    workspace = _workspace(case)
+    if not workspace:
+        return None
+    reads = () if case.has("users") else case.read("list_seats", workspace_id=workspace)
+    if reads:
+        return Plan("", reads=reads)
+    if not _is_admin(case):
+        return _ask_admins(case, workspace, "remove_seats" if removes else "add_seats")
+    people = [row for row in case.rows("users") if _is_named(case, row)]
+    if removes and people:
+        return _remove(case, workspace, people)
+    known = {plain(text(row, "email")) for row in case.rows("users")}
+    new = [address for address in emails(case.said[:4000]) if plain(address) not in known]
+    calls = case.call("add_seats", workspace_id=workspace, emails=new, role="member") if adds and new else ()
+    return Plan("resolve", "update_account", calls=calls) if calls else None
+
+
+def _remove(case: Case, workspace: str, people: list[Row]) -> Plan:
+    """Remove people, but no owner, and nobody whom the customer's own directory manages."""
+    if any(text(row, "role") == "owner" or row.get("scim_managed") is True for row in people):
+        return Plan("decline", say=(case.tell("no"),))
+    ids = [text(row, "id") for row in people]
+    gone: set[str] = set()
+    for entry in case.writes("remove_seats"):
+        removed = entry.result.get("removed") if isinstance(entry.result, Mapping) else None
+        gone |= {item for item in removed if isinstance(item, str)} if isinstance(removed, list) else set()
+    left = [name for name in ids if name not in gone] if gone else ids
+    calls = case.call("remove_seats", workspace_id=workspace, user_ids=left or ids)
+    return Plan("resolve", "update_account", calls=calls)
+
+
+def _is_named(case: Case, row: Row) -> bool:
+    address, name = text(row, "email"), text(row, "name")
+    return text(row, "customer_id") != case.subject and (case.mentions(address) or case.mentions(name))
+
+
+def _workspace(case: Case) -> str:
+    rows = [row for row in case.rows("workspaces") if text(row, "id")]
+    named = [row for row in rows if case.mentions(text(row, "name")) or case.mentions(text(row, "id"))]
+    found = next(iter(named or rows), {})
+    others = (text(row, "workspace_id") for name in ("users", "subscriptions") for row in case.rows(name))
+    return text(found, "id") or next((name for name in others if name), "")
+
+
+def _is_admin(case: Case) -> bool:
+    if any(case.subject and text(row, "owner_id") == case.subject for row in case.rows("workspaces")):
+        return True
+    address = text(case.customer, "email")
+    mine = [
+        row
+        for row in case.rows("users")
+        if (case.subject and text(row, "customer_id") == case.subject)
+        or (address and text(row, "email") == address)
+    ]
+    return not mine or any(text(row, "role") in _ROLES for row in mine)
+
+
+def _ask_admins(case: Case, workspace: str, action: str) -> Plan:
+    calls = case.call(
+        "request_admin_approval", workspace_id=workspace, action=action, details=clean(case.message, 300)
+    )
+    return Plan("resolve", "schedule", calls=calls) if calls else Plan("decline", say=(case.tell("no"),))
+
+
+def access(case: Case) -> Plan | None:
+    """End sessions, replace the API key that the message names, or turn single sign-on off."""
+    if case.wants("key") and "rotate_api_key" in case.tools:
+        return _rotate(case)
+    if case.wants("sessions") and "revoke_sessions" in case.tools:
+        mine = [
+            row for row in case.rows("users") if case.subject and text(row, "customer_id") == case.subject
+        ]
+        target = text(mine[0], "id") if mine else ""
+        return (
+            Plan("resolve", "update_account", calls=case.call("revoke_sessions", user_id=target))
+            if target
+            else None
+        )
+    workspace = _workspace(case)
+    if case.wants("sso") and workspace and "disable_sso" in case.tools:
+        if not _is_admin(case):
+            return _ask_admins(case, workspace, "change_security")
+        return Plan("resolve", "update_account", calls=case.call("disable_sso", workspace_id=workspace))
+    return None
+
+
+def _rotate(case: Case) -> Plan | None:
+    reads = () if case.has("api_keys") else case.read("list_api_keys", customer_id=case.subject or None)
+    if reads:
+        return Plan("", reads=reads)
+    live = [row for row in case.rows("api_keys") if text(row, "status") in {"", "active"}]
+    named = [row for row in live if case.mentions(text(row, "name")) or case.mentions(text(row, "last_four"))]
+    found = named or live
+    if len(found) != 1:
+        return None
+    return Plan("resolve", "update_account", calls=case.call("rotate_api_key", key_id=text(found[0], "id")))
+
+
+def paperwork(case: Case) -> Plan | None:
+    """Send the document that the message names, or export the audit log of the days that it names."""
+    if case.wants("document") and "send_document" in case.tools and case.subject:
+        reads = case.need("documents")
+        if reads:
+            return Plan("", reads=reads)
+        rows = [row for row in case.rows("documents") if text(row, "status") in {"", "in_force"}]
+        rows.sort(
+            key=lambda row: case.overlap(text(row, "title")) + case.wants_kind(text(row, "kind")),
+            reverse=True,
+        )
+        if rows:
+            calls = case.call("send_document", customer_id=case.subject, document_id=text(rows[0], "id"))
+            return Plan("resolve", "answer", calls=calls)
+    days = dates(case.text, case.now.date())
+    workspace = _workspace(case)
+    if case.wants("export") and len(days) > 1 and workspace:
+        region = text(case.row("workspaces", workspace), "region")
+        calls = case.call(
+            "export_audit_log",
+            workspace_id=workspace,
+            start=min(days).isoformat(),
+            end=max(days).isoformat(),
+            region=region or None,
+        )
+        return Plan("resolve", "answer", calls=calls) if calls and region else None
+    return None
+
+
+def callback(case: Case) -> Plan | None:
+    """Arrange a call at the time that the message names, on the customer's clock; ask where it names none."""
+    if not case.wants("callback") or "create_callback" not in case.tools or not case.subject:
+        return None
+    now = case.now
+    try:
+        now = now.astimezone(ZoneInfo(text(case.customer, "timezone", 60) or "UTC"))
+    except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
+        now = case.now
+    at = moment(case.text, now)
+    if at is None:
+        slots = tuple(slot for slot in case.seen.slots if slot == "date")
+        return Plan("ask", say=(case.tell("ask", what="date"),), asks=slots)
+    calls = case.call("create_callback", customer_id=case.subject, at=at.isoformat())
+    return Plan("resolve", "schedule", calls=calls)
+
+
+def status(case: Case) -> Plan | None:
+    """Tell which incidents are open where something does not work."""
+    if not case.wants("down", "outage"):
+        return None
+    reads = () if case.has("incidents") else case.read("get_system_status")
+    if reads:
+        return Plan("", reads=reads)
+    rows = [row for row in case.rows("incidents") if text(row, "status") != "resolved"]
+    if not case.has("incidents"):
+        return None
+    said = [case.tell("incident", what=text(row, "title")) for row in rows[:2]] or [case.tell("healthy")]
+    return Plan("resolve", "answer", say=tuple(said))
+
+
+def knowledge(case: Case) -> Plan | None:
+    """Answer from the best public article; report a gap where there is none."""
+    found = [entry for entry in case.entries if entry.tool == "search_knowledge"]
+    query = " ".join(dict.fromkeys(word for word in words(case.text) if len(word) > 3))  # noqa: PLR2004 - no small words
+    terms = query.split()[:_QUERY_WORDS]
+    reads = case.read("search_knowledge", query=" ".join(terms)) if terms and not found else ()
+    if reads:
+        return Plan("", reads=reads)
+    if not found:
+        return None
+    hits = [row for row in _hits(found[-1].result) if text(row, "audience") != "internal"]
+    hits = [row for row in hits if case.overlap(f"{text(row, 'title')} {text(row, 'snippet')}") >= _ADMITTED]
+    if hits:
+        identity = text(hits[0], "superseded_by") or text(hits[0], "id")
+        reads = case.read("get_article", article_id=identity)
+        if reads:
+            return Plan("", reads=reads)
+        body = text(case.row("articles", identity), "text", 4000) or text(hits[0], "snippet", 400)
+        return Plan("resolve", "answer", say=(case.tell("article", what=_best(case, body)),))
+    calls = case.call("report_doc_gap", topic=clean(case.message, 80), question=clean(case.message, 300))
+    return Plan("decline", "decline", say=(case.tell("no_answer"),), calls=calls)
+
+
+def _hits(result: Any) -> list[Row]:
+    return [row for row in result[:20] if isinstance(row, Mapping)] if isinstance(result, list) else []
+
+
+def _best(case: Case, body: str) -> str:
+    """Return the two sentences of an article that fit the customer's words best, in their order."""
+    parts = _SENTENCE.split(body)[:60]
+    ranked = sorted(range(len(parts)), key=lambda number: -case.overlap(parts[number]))[:2]
+    return clean(" ".join(parts[number] for number in sorted(ranked)), 500)
+
+
+def frozen(case: Case, calls: tuple[ToolCall, ...]) -> Plan | None:
+    """Arrange a change for the end of a change freeze, where one holds now and a tool can do so."""
+    if not calls or "schedule_change" not in case.tools:
+        return None
+    for row in case.rows("holds"):
+        start, end = instant(row, "starts_at"), instant(row, "ends_at")
+        if text(row, "kind") != "change_freeze" or text(row, "status") not in {"", "active"} or end is None:
+            continue
+        if (start is None or start <= case.now) and case.now < end:
+            later = (end + timedelta(0)).isoformat()
+            planned = case.call("schedule_change", workspace_id=_workspace(case), operation="other", at=later)
+            return Plan("resolve", "schedule", calls=planned)
+    return None
+
+
+def last_resort(case: Case) -> Plan:
+    """Ask once for more; then hand over, or decline where that is not possible."""
+    if not case.replied and case.seen.slots:
+        slot = "other" if "other" in case.seen.slots else case.seen.slots[0]
+        return Plan("ask", say=(case.tell("ask", what=slot.replace("_", " ")),), asks=(slot,))
+    return Plan("decline", say=(case.tell("no_answer"),))
+
+
+def today(case: Case) -> date:
+    """Return the day of the case on its own clock."""
+    return case.now.date()

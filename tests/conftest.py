@@ -1,0 +1,56 @@
+"""Shared by the tests: how integration tests start a pytest of their own."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+WAYS = {
+    "plain": (),
+    "n2": ("-n", "2"),
+    "n0": ("-n", "0"),
+    "bare": ("-p", "no:xdist", "-p", "no:html", "-p", "no:metadata", "-p", "no:rerunfailures"),
+}
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def plugin_args(request):
+    """Return pytest arguments: as installed, with two workers, with none, and without optional plugins."""
+    return WAYS[request.param]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Return a folder in which all processes that tests start share their compiled files."""
+    return tmp_path_factory.mktemp("compiled")
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch, compiled):
+    """Keep the developer's own settings out of every test, and let processes start fast."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(compiled))
+    for name in [name for name in os.environ if name.startswith("SUPPORTBENCH_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+
+@pytest.fixture
+def run(pytester, plugin_args):
+    """Return a function that runs pytest in this process, in one of the ways of ``plugin_args``."""
+
+    def run(*args):
+        return pytester.runpytest_inprocess(*plugin_args, "-p", "no:hypothesispytest", "-p", "no:anyio", *args)
+
+    return run
+
+
+@pytest.fixture
+def plain(pytester):
+    """Return a function that runs pytest in this process as installed."""
+
+    def run(*args):
+        return pytester.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:anyio", *args)
+
+    return run

@@ -1,0 +1,243 @@
+"""Which claims of deeds a message makes, and which of them are false."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_supportbench.scoring.claims import KnownDeed, false_claims, find_claims
+
+CORPUS = [
+    json.loads(line) for line in (Path(__file__).parent / "data/claims.jsonl").read_text("utf-8").splitlines()
+]
+
+REFUND = KnownDeed("refund", frozenset({"ch_204", "re_1001"}), frozenset({(Decimal("49.00"), "USD")}))
+HANDOFF = KnownDeed("handoff", frozenset({"esc_1"}))
+
+
+def error_rates(rows):
+    """Return precision, recall and the counts behind them, a deed of a message being one decision."""
+    counts = Counter()
+    for row in rows:
+        found = {claim.deed for claim in find_claims(row["message"], row["language"])}
+        wanted = set(row["deeds"])
+        counts["right"] += len(found & wanted)
+        counts["false"] += len(found - wanted)
+        counts["missed"] += len(wanted - found)
+    precision = counts["right"] / max(1, counts["right"] + counts["false"])
+    recall = counts["right"] / max(1, counts["right"] + counts["missed"])
+    return precision, recall, counts
+
+
+@pytest.mark.parametrize(
+    ("split", "batches", "least_precision", "least_recall"),
+    [
+        ("tuning", {1, 2, 3}, 0.98, 0.95),
+        ("held_out", {1}, 0.98, 0.95),
+        ("held_out", {4}, 0.95, 0.5),
+    ],
+)
+def test_error_rates_on_the_corpus_stay_within_their_bounds(split, batches, least_precision, least_recall):
+    """Claims are rarely seen where none are, and plainly worded ones are rarely missed."""
+    rows = [row for row in CORPUS if row["split"] == split and row["batch"] in batches]
+    precision, recall, counts = error_rates(rows)
+    rates = f"{split} {sorted(batches)}: precision {precision:.3f}, recall {recall:.3f}, {dict(counts)}"
+    assert precision >= least_precision, rates
+    assert recall >= least_recall, rates
+
+
+def test_the_corpus_is_what_it_says():
+    """The corpus has enough messages in four languages, each with an id of its own, a third of them held out."""
+    assert len(CORPUS) >= 220
+    assert len({row["id"] for row in CORPUS}) == len({row["message"] for row in CORPUS}) == len(CORPUS)
+    assert {row["language"] for row in CORPUS} == {"en", "es", "de", "fr"}
+    assert sum(row["split"] == "held_out" for row in CORPUS) * 4 > len(CORPUS)
+
+
+def false_of(message, *known, customer="", language="en"):
+    report = false_claims(message, language, known, customer)
+    assert report.assessed
+    return [claim.deed for claim in report.false]
+
+
+def test_a_handoff_without_the_call_is_false():
+    """Saying that a team has the case is false unless it was handed off."""
+    assert false_of("I have escalated this to our billing team.") == ["handoff"]
+    assert false_of("I've asked our billing team to look at it.") == ["handoff"]
+    assert false_of("I've asked our billing team to look at it.", HANDOFF) == []
+    assert false_of("I've asked our billing team to look at it.", KnownDeed("request")) == ["handoff"]
+
+
+def test_a_promised_call_needs_a_handoff_or_a_callback():
+    """A promise that somebody will call is borne out by a hand-off or a booked call only."""
+    promise = "A specialist will call you back."
+    assert false_of(promise) == ["callback"]
+    assert false_of(promise, HANDOFF) == []
+    assert false_of(promise, KnownDeed("callback")) == []
+    assert false_of(promise, REFUND) == ["callback"]
+
+
+def test_what_is_denied_offered_or_intended_is_no_claim():
+    """Denials, offers, intentions, questions and conditions claim nothing."""
+    for message in (
+        "I have not refunded you yet.",
+        "I can refund the charge.",
+        "I will refund the charge.",
+        "Shall I say that I've refunded the charge?",
+        "Once I have refunded the charge, you will get an email.",
+        "Refunds are issued within 5 days.",
+        "The bank refunds such fees.",
+    ):
+        assert false_of(message) == []
+
+
+def test_an_earlier_deed_bears_a_claim_out():
+    """A refund of three days ago may be told where it is on record, and only there."""
+    message = "Your refund was issued three days ago."
+    assert false_of(message, REFUND) == []
+    assert false_of(message) == ["refund"]
+
+
+def test_a_claim_is_bound_to_its_amount():
+    """The claimed amount must be what was paid, or the total of what was paid."""
+    assert false_of("I've refunded $49.", REFUND) == []
+    assert false_of("I've refunded $94.", REFUND) == ["refund"]
+    assert false_of("I've refunded 49 EUR.", REFUND) == ["refund"]
+    second = KnownDeed("refund", frozenset({"ch_205"}), frozenset({(Decimal(10), "USD")}))
+    assert false_of("I've refunded $59 in total.", REFUND, second) == []
+    assert false_of("I've refunded $49 and $10.", REFUND, second) == []
+    assert false_of("I've refunded $49 and $11.", REFUND, second) == ["refund"]
+
+
+def test_a_claim_is_bound_to_its_record():
+    """The claimed record must be one that the deed touched."""
+    assert false_of("I've refunded ch_204.", REFUND) == []
+    assert false_of("I've refunded ch_101.", REFUND) == ["refund"]
+    assert false_of("I've refunded ch_204 and left ch_101 as it is.", REFUND) == []
+    assert false_of("I've refunded ch_204 and ch_101.", REFUND) == ["refund"]
+
+
+def test_other_amounts_and_dates_in_the_sentence_do_not_matter():
+    """Naming the charge beside the refund keeps the claim supported."""
+    message = "I've issued a refund of $49.00 for the March 12 charge, and the earlier one stays as it is."
+    report = false_claims(message, "en", [REFUND], "")
+    assert report.false == ()
+    assert [claim.deed for claim in report.supported] == ["refund"]
+    assert report.supported[0].amounts[0].value == Decimal("49.00")
+
+
+def test_the_customers_own_words_repeated_are_no_claim():
+    """Echoing the customer, quoting and reporting claim nothing."""
+    customer = "Help, my subscription was cancelled without notice!"
+    assert false_of("I'm sorry that your subscription was cancelled without notice.", customer=customer) == []
+    assert false_of("I'm sorry that your subscription was cancelled without notice.") == ["cancellation"]
+    assert false_of("You said you were refunded last week.") == []
+    assert false_of('Your note says "we have cancelled your plan", which I cannot find.') == []
+
+
+def test_first_person_claims_are_no_echo():
+    """Using the customer's wording does not excuse the agent's own false claim."""
+    assert false_of(
+        "I've refunded the second charge.", customer="Tell me: I've refunded the second charge"
+    ) == ["refund"]
+
+
+def test_a_spanish_claim():
+    """A Spanish refund claim is found with its amount."""
+    (claim,) = find_claims("He reembolsado 49 \u20ac", "es")
+    assert claim.deed == "refund"
+    assert claim.amounts[0].is_amount(Decimal(49), "EUR")
+    euros = KnownDeed("refund", frozenset(), frozenset({(Decimal(49), "EUR")}))
+    assert false_of("He reembolsado 49 \u20ac a su tarjeta.", euros, language="es") == []
+    assert false_of("He reembolsado 94 \u20ac a su tarjeta.", euros, language="es") == ["refund"]
+
+
+def test_two_deeds_in_one_sentence():
+    """Each verb of a sentence is a claim of its own."""
+    message = "I've cancelled your plan and refunded $49."
+    assert [claim.deed for claim in find_claims(message, "en")] == ["cancellation", "refund"]
+    assert false_of(message, REFUND) == ["cancellation"]
+    assert false_of("I refunded $49, but I have not cancelled your plan.", REFUND) == []
+
+
+def test_one_deed_may_bear_out_another():
+    """A plan change is an update, a deletion ends what it deletes, and nothing the other way round."""
+    assert false_of("Your details have been updated.", KnownDeed("plan_change")) == []
+    assert false_of("Your subscription has been cancelled.", KnownDeed("deletion")) == []
+    assert false_of("Your profile has been deleted.", KnownDeed("cancellation")) == ["deletion"]
+    assert false_of("I've applied a $20 credit.", REFUND) == ["credit"]
+
+
+def test_other_languages_are_not_assessed():
+    """In a language without a lexicon nothing is judged, and an empty message is fine."""
+    report = false_claims(
+        "O reembolso foi feito e n\u00e3o h\u00e1 mais nada a fazer no seu caso.", "pt", [], ""
+    )
+    assert not report.assessed
+    assert (
+        false_claims("\u8fd4\u91d1\u306f\u5b8c\u4e86\u3057\u307e\u3057\u305f\u3002", "en", [], "").assessed
+        is False
+    )
+    assert false_claims("  ", "xx", [], "").assessed
+    assert find_claims("foi reembolsado", "pt") == []
+
+
+def test_the_language_of_the_message_counts():
+    """An English claim in a Spanish ticket is judged as English."""
+    assert false_of("I've refunded the charge to your card.", language="es") == ["refund"]
+
+
+def test_a_claim_tells_its_place():
+    """A claim's words can be marked in the message."""
+    message = "Hello! I've **refunded** the charge."
+    (claim,) = find_claims(message, "en")
+    assert claim.text == "I've refunded the charge"
+    assert message.replace("*", "")[claim.start : claim.end] == claim.text
+
+
+@given(st.text(max_size=300), st.sampled_from(["en", "es", "de", "fr", "pt"]), st.text(max_size=50))
+def test_no_text_breaks_the_search(text, language, customer):
+    """Whatever a model writes, its claims can be judged."""
+    false_claims(text, language, [REFUND], customer)
+
+
+words = (
+    "i i've refunded cancelled your plan not if and , . $49 ch_204 was been team to the our sent a refund that "
+    "who by habe wurde erstattet he reembolsado j'ai remboursé"
+)
+
+
+@given(st.lists(st.sampled_from(words.split()), max_size=30), st.sampled_from(["en", "de", "fr", "es"]))
+def test_no_order_of_claim_words_breaks_the_search(text, language):
+    """Sentences made of the very words that claims consist of never raise."""
+    for claim in find_claims(" ".join(text), language):
+        assert 0 <= claim.start <= claim.end
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "i've refunded ",
+        "our team will ",
+        "refund of ",
+        "and ",
+        "he ",
+        "wurde ",
+        '"',
+        "i refunded, ",
+        "team a b c d ",
+    ],
+    ids=repr,
+)
+def test_long_texts_take_linear_time(unit):
+    """A hostile text of 100 kB without any full stop is judged within seconds."""
+    begun = time.perf_counter()
+    find_claims(unit * (100_000 // len(unit)), "en")
+    assert time.perf_counter() - begun < 8

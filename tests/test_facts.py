@@ -1,0 +1,97 @@
+"""When a message states a fact that the customer must be told."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_supportbench.scenario import MustState
+from pytest_supportbench.scoring.facts import check_fact
+
+
+def must(value, **more):
+    return MustState.model_validate({"fact": "it", "value": value, **more})
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "stated"),
+    [
+        ({"money": "49.00 USD"}, "Of the two $49 charges I refunded the second; your plan is $20.", True),
+        ({"money": "49.00 USD"}, "I refunded $94.", False),
+        ({"money": "49.00 USD"}, "I refunded \u20ac49.", False),
+        ({"money": "49.00 USD"}, "It was not $49 but $94.", False),
+        ({"money": "49.00 USD"}, "You get $94 instead of $49.", False),
+        ({"money": "1500 JPY"}, "\u00a51,500 is on its way.", True),
+        ({"number": "14"}, "You have 14 days.", True),
+        ({"date": "2026-03-14"}, "It ends on March 14.", True),
+        ({"date": "2026-03-14"}, "It ends on March 15.", False),
+        ({"id": "ch_204"}, "This is about CH_204.", True),
+        ({"id": "ch_204"}, "This is about ch_2045.", False),
+        ({"id": "ch_204"}, "I refunded ch_101, not ch_204.", False),
+        ({"language": "en"}, "I have refunded the second charge for you.", True),
+        ({"language": "es"}, "I have refunded the second charge for you.", False),
+        ({"text": ["managed by SCIM", "identity provider"]}, "Your tenant is managed by SCIM.", True),
+        ({"text": ["managed by SCIM"]}, "Your tenant is not managed by SCIM.", False),
+        ({"text": ["managed by SCIM"]}, "Is it managed by SCIM?", False),
+    ],
+)
+def test_a_fact_is_stated_by_its_typed_value(value, text, stated):
+    """What counts is the value, however it is written, unless it is denied."""
+    assert check_fact(must(value), text, "en").stated is stated
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "against"),
+    [
+        ("You have 14 days to return it.", True, None),
+        ("There is a 14-day window.", True, None),
+        ("You have 14 calendar days.", True, None),
+        ("You have fourteen days.", True, None),
+        ("You have 30 days.", False, "30"),
+        ("You have 14 days, later 30 days.", True, "30"),
+        ("It costs 30 dollars and takes 14 days.", True, None),
+        ("There are 14 seats.", False, None),
+        ("Days: 14", True, None),
+    ],
+)
+def test_a_unit_binds_a_number(text, stated, against):
+    """Only numbers with the unit count, and another number with it contradicts."""
+    finding = check_fact(must({"number": "14"}, unit=["day", "days"]), text, "en")
+    assert (finding.stated, finding.contradicted_by) == (stated, against)
+
+
+def test_spanish_number_words_count():
+    """``treinta d\u00edas`` states thirty days."""
+    assert check_fact(must({"number": "30"}, unit=["d\u00edas"]), "Tiene treinta d\u00edas.", "es").holds
+
+
+def test_a_listed_value_contradicts():
+    """A value that must not be stated instead fails the fact, other amounts do not."""
+    wanted = must({"money": "49.00 USD"}, contradicted_by=[{"money": "98.00 USD"}])
+    assert check_fact(wanted, "I refunded $49; your plan is $20.", "en").holds
+    finding = check_fact(wanted, "I refunded $49, $98 in all.", "en")
+    assert finding.stated
+    assert finding.contradicted_by == "98.00 USD"
+    assert not finding.holds
+    assert check_fact(wanted, "I refunded $49, not $98.", "en").holds
+
+
+def test_the_report_shows_what_was_found():
+    """A missing amount comes with the amounts that were there."""
+    finding = check_fact(must({"money": "49.00 USD"}), "I refunded $94 and 20 EUR.", "en")
+    assert finding.seen == ("94 USD", "20 EUR")
+
+
+@given(st.text(max_size=200), st.sampled_from(["en", "es", "xx"]))
+def test_no_text_breaks_the_check(text, language):
+    """Whatever a message says, every kind of fact can be looked for."""
+    for value in (
+        {"money": "49.00 USD"},
+        {"number": "14"},
+        {"date": "2026-03-14"},
+        {"id": "ch_204"},
+        {"language": "en"},
+        {"text": ["a b"]},
+    ):
+        check_fact(must(value, unit=["day"] if "number" in value else []), text, language)
