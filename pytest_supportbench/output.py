@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import sys
 from collections.abc import Iterator
@@ -33,46 +32,19 @@ class Caught:
         return "".join(self._parts).encode("utf-8", "replace").decode() + cut
 
 
-class _Stream(io.TextIOBase):
-    """Stands for ``sys.stdout``: sends an episode's thread to its own buffer and everybody else on."""
+class _Write:
+    """Stands for a stream's ``write``: sends an episode's thread to its own buffer and everybody else on."""
 
-    def __init__(self, target: TextIO, router: ThreadOutput) -> None:
-        self.target = target
+    def __init__(self, stream: TextIO, router: ThreadOutput) -> None:
+        self._write = stream.write
         self._router = router
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override] # the base's own attribute is None
-        return self.target.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override] # likewise
-        return self.target.errors
-
-    def isatty(self) -> bool:
-        return self._router.current is None and self.target.isatty()
-
-    def fileno(self) -> int:
-        return self.target.fileno()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        if not isinstance(text, str):
-            msg = f"write() takes a str, not {type(text).__name__}"
-            raise TypeError(msg)
+    def __call__(self, text: str, /) -> int:
         caught = self._router.current
         if caught is None:
-            return self.target.write(text)
+            return self._write(text)
         caught.write(text)
         return len(text)
-
-    def flush(self) -> None:
-        if self._router.current is None:
-            self.target.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.target, name)
 
 
 class _Handler(logging.Handler):
@@ -93,14 +65,18 @@ class _Handler(logging.Handler):
 class ThreadOutput:
     """Routes standard output, standard error and logging by thread.
 
-    `install` is repeated whenever somebody else put other streams or handlers in place; it costs little where
-    nothing changed, and nothing is touched before the first thread ran.
+    pytest puts one stream or another into ``sys`` between the phases of an item, while episodes print. So it is
+    not ``sys`` that is changed but the streams that are seen there, each once: whichever of them is in place when
+    an episode prints, it knows whose text it is. `install` is repeated whenever others may have come; it costs
+    little where nothing changed, and nothing is touched before the first thread ran.
     """
 
     def __init__(self) -> None:
         self._current: ContextVar[Caught | None] = ContextVar("supportbench_output", default=None)
         self._active = False
         self._handler = _Handler(self)
+        self._streams: list[TextIO] = []
+        self._handlers: list[logging.Handler] = []
 
     @property
     def current(self) -> Caught | None:
@@ -116,28 +92,34 @@ class ThreadOutput:
         """Put the routing in front of the streams and handlers that are there now."""
         if not self._active:
             return
-        for name in ("stdout", "stderr"):
-            stream = getattr(sys, name)
-            if not isinstance(stream, _Stream):
-                setattr(sys, name, _Stream(stream, self))
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not isinstance(getattr(stream, "write", None), _Write):
+                self._take(stream)
         root = logging.getLogger()
         if self._handler not in root.handlers:
             root.addHandler(self._handler)
         for handler in root.handlers:
             if handler is not self._handler and self._is_foreign not in handler.filters:
                 handler.addFilter(self._is_foreign)
+                self._handlers.append(handler)
+
+    def _take(self, stream: TextIO) -> None:
+        try:
+            stream.write = _Write(stream, self)  # type: ignore[method-assign]
+        except AttributeError:
+            return  # a stream of somebody's own that cannot be changed shows all text as it comes
+        self._streams.append(stream)
 
     def uninstall(self) -> None:
         """Take the routing away again."""
         self._active = False
-        for name in ("stdout", "stderr"):
-            stream = getattr(sys, name)
-            if isinstance(stream, _Stream):
-                setattr(sys, name, stream.target)
-        root = logging.getLogger()
-        root.removeHandler(self._handler)
-        for handler in root.handlers:
+        for stream in self._streams:
+            del stream.write
+        for handler in self._handlers:
             handler.removeFilter(self._is_foreign)
+        self._streams.clear()
+        self._handlers.clear()
+        logging.getLogger().removeHandler(self._handler)
 
     @contextmanager
     def caught(self) -> Iterator[Caught]:

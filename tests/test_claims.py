@@ -98,6 +98,14 @@ def test_what_is_denied_offered_or_intended_is_no_claim():
         assert false_of(message) == []
 
 
+def test_what_others_did_is_no_claim():
+    """A deed of the customer's admin or bank, and customers who are only described, are no claim of the agent."""
+    assert false_of("The address was changed by your administrator.") == []
+    assert false_of("The charge was refunded by your bank.") == []
+    assert false_of("Please ask the colleague who was refunded.") == []
+    assert false_of("The address was changed by our team.") == ["update"]
+
+
 def test_an_earlier_deed_bears_a_claim_out():
     """A refund of three days ago may be told where it is on record, and only there."""
     message = "Your refund was issued three days ago."

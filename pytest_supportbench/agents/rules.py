@@ -14,6 +14,7 @@ from pytest_supportbench.agents.base import BaseAgent
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, money, text
 from pytest_supportbench.agents.rules_credit import service_credit
 from pytest_supportbench.agents.rules_people import hand
+from pytest_supportbench.agents.rules_text import clean
 from pytest_supportbench.protocol import Observation, ToolCall, ToolEntry, Turn
 
 RULES: Final[tuple[Callable[[Case], Plan | None], ...]] = (
@@ -51,6 +52,30 @@ ACTION_OF: Final[Mapping[str, str]] = {
 }
 """The outcome that a committed write is called by; other writes are ``update_account``."""
 
+_SENTENCE_OF: Final[Mapping[str, str]] = {
+    "issue_refund": "refunded",
+    "apply_credit": "credited",
+    "set_payment_plan": "instalments",
+    "create_callback": "planned",
+    "schedule_change": "planned",
+    "schedule_retry": "planned",
+    "request_admin_approval": "asked_admin",
+    "update_contact": "changed",
+    "update_address": "changed",
+    "update_tax_id": "changed",
+    "change_plan": "changed",
+    "set_seat_count": "changed",
+}
+_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "refunded": ("amount",),
+    "credited": ("amount",),
+    "instalments": ("amount", "count"),
+    "planned": ("date",),
+    "changed": ("what",),
+}
+_KEYS: Final = frozenset({"customer_id", "subscription_id"})
+"""Arguments that a customer need not read."""
+
 DONE_BEFORE: Final = frozenset({"already_cancelled", "already_removed", "already_deleted", "no_change"})
 """Errors that say that the wanted state holds, as after a time-out whose call went through."""
 
@@ -68,7 +93,9 @@ class RulesAgent(BaseAgent):
 
 def _decide(case: Case) -> Plan:
     """Return the plan of the first rule that has one, behind the proof of identity that its writes need."""
-    plan = next((found for rule in RULES if (found := rule(case))), None) or rules_service.last_resort(case)
+    plans = (found for rule in RULES if (found := rule(case)) is not None)
+    plan = next((plan for plan in plans if plan.reads or plan.calls or plan.say), None)
+    plan = plan or rules_service.last_resort(case)
     if plan.kind != "escalate" and plan.calls and rules_people.needs_proof(case, plan.calls):
         proof = rules_people.prove(case)
         if proof:
@@ -138,28 +165,21 @@ def _report(case: Case, entry: ToolEntry) -> str:
     """Return what a committed write did, from its own result; empty where the customer need not know."""
     result: Row = entry.result if isinstance(entry.result, Mapping) else {}
     row: Row = {**entry.arguments, **result}
-    tool, amount = entry.tool, money({**entry.arguments, **result})
-    if tool == (case.handoff.name if case.handoff else ""):
+    if case.handoff and entry.tool == case.handoff.name:
         return case.tell("handed", queue=text(row, "queue", 40).replace("_", " "))
-    if tool in {"issue_refund", "apply_credit"}:
-        return (
-            case.tell("refunded" if tool == "issue_refund" else "credited", amount=amount) if amount else ""
-        )
-    if tool in {"cancel_subscription", "cancel_renewal", "cancel_order", "reinstate_subscription"}:
-        return _ending(case, tool, row)
-    if tool == "set_payment_plan":
-        return case.tell("instalments", amount=amount, count=entry.arguments.get("parts")) if amount else ""
-    if tool in {"create_callback", "schedule_change", "schedule_retry"}:
-        when = day(case, row, "at")
-        return case.tell("planned", date=when) if when else ""
-    if tool == "request_admin_approval":
-        return case.tell("asked_admin")
-    if tool in {"update_contact", "update_address", "update_tax_id", "change_plan", "set_seat_count"}:
-        shown = ", ".join(
-            str(v)[:80] for k, v in entry.arguments.items() if not k.endswith("_id") or k == "tax_id"
-        )
-        return case.tell("changed", what=shown)
-    return ""
+    if entry.tool in {"cancel_subscription", "cancel_renewal", "cancel_order", "reinstate_subscription"}:
+        return _ending(case, entry.tool, row)
+    name = _SENTENCE_OF.get(entry.tool, "")
+    values: dict[str, object] = {
+        "amount": money(row),
+        "date": day(case, row, "at"),
+        "count": entry.arguments.get("parts"),
+        "what": ", ".join(
+            clean(str(value), 80) for key, value in entry.arguments.items() if key not in _KEYS
+        ),
+    }
+    needed = _NEEDED.get(name, ())
+    return case.tell(name, **values) if name and all(values[key] for key in needed) else ""
 
 
 def _ending(case: Case, tool: str, row: Row) -> str:

@@ -21,7 +21,11 @@ MAX_ROWS: Final = 500
 
 PROOF_TOOLS: Final = frozenset({"send_verification_code", "verify_identity"})
 _READS: Final = ("get_", "list_", "find_", "search_", "compute_", "reply")
-_TABLES: Final = {"search_knowledge": "articles", "get_system_status": "components", "list_seats": "users"}
+_TABLES: Final[Mapping[str, str]] = {
+    "search_knowledge": "articles",
+    "get_system_status": "components",
+    "list_seats": "users",
+}
 _INNER: Final = {"seats": "users"}
 _ID: Final = re.compile(r"\b[a-z]{2,6}_\w{1,40}\b")
 
@@ -129,7 +133,7 @@ class Case:
                     continue
                 break
             if entry.status == "ok":
-                table = _TABLES.get(entry.tool) or _table(entry.tool)
+                table = _TABLES.get(entry.tool, _table(entry.tool))
                 self._take(merged, table, entry.result)
         return {name: list(rows.values()) for name, rows in merged.items()}
 

@@ -10,7 +10,7 @@ from typing import Final
 from pytest_supportbench.agents.rules_case import Case, Plan, day, instant, money, text
 from pytest_supportbench.agents.rules_people import hand
 from pytest_supportbench.agents.rules_policy import over_limit, told
-from pytest_supportbench.agents.rules_text import Money, plain
+from pytest_supportbench.agents.rules_text import Money, decimal, plain
 
 _WORDED: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "twelve": 12}
 _LONGER: Final = re.compile(r"more than (\w+) (hour|minute)s?")
@@ -25,12 +25,16 @@ def refuse(case: Case) -> Plan:
 
 def _rounded(amount: Decimal, like: Decimal) -> Decimal:
     """Return an amount with as many decimals as another of its currency."""
-    return amount.quantize(Decimal(1).scaleb(like.as_tuple().exponent), ROUND_HALF_UP)  # type: ignore[arg-type] - finite
+    return amount.quantize(like, ROUND_HALF_UP)
 
 
 def credit(
     case: Case, amount: Money, share: Decimal, reference: str, kind: str = "refund_alternative"
 ) -> Plan:
+    """Put a share (0 to 1) of an amount on the account, unless it is above a limit or not permitted.
+
+    ``reference`` is the record that the credit is for, ``kind`` the reason as the tool names it.
+    """
     part = Money(_rounded(amount.amount * share, amount.amount), amount.currency)
     if over_limit(case, part):
         return hand(case, "over_limit")
@@ -85,16 +89,17 @@ def _shares(case: Case) -> list[tuple[Decimal, Decimal]]:
             kind = text(row, "kind")
             rank = _RANKS.index(kind) if kind in _RANKS else len(_RANKS)
             longer = _LONGER.search(body)
-            count = (
-                Decimal(_WORDED.get(longer[1], int(longer[1]) if longer[1].isdecimal() else 0))
-                if longer
-                else Decimal(0)
-            )
-            hours = count / 60 if longer and longer[2] == "minute" else count
+            hours = _hours(longer[1], longer[2]) if longer else Decimal(0)
             start = day(case, row, "effective_on") or date.min
             found.append(((-rank, start), (Decimal(percent[1]), hours)))
     best = max((key for key, _ in found), default=None)
     return [value for key, value in found if key == best]
+
+
+def _hours(count: str, unit: str) -> Decimal:
+    """Return hours from a number in figures or words, and ``hour`` or ``minute``; 0 for other words."""
+    number = Decimal(_WORDED.get(count, 0)) if not count.isdecimal() else decimal(count) or Decimal(0)
+    return number / 60 if unit == "minute" else number
 
 
 def _lasted(case: Case) -> Decimal:

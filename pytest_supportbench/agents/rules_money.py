@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import combinations
@@ -161,7 +161,7 @@ def _named(case: Case) -> list[Row]:
     """Return the payments that the message names by id, sum, day, month or product; the surest kind only."""
     charges = [row for row in _charges(case) if _left(case, row)]
     sums, days, names = amounts(case.text), dates(case.text, case.now.date()), months(case.text)
-    tests = (
+    tests: tuple[Callable[[Row], bool], ...] = (
         lambda row: case.mentions(text(row, "id")),
         lambda row: (found := money(row)) is not None and found.amount in sums,
         lambda row: day(case, row, "charged_at") in days,
@@ -200,7 +200,7 @@ def _regret(case: Case) -> Plan | None:
     if band and band[0] <= age <= band[1]:
         return credit(case, amount, band[2], text(row, "id"))
     said = case.tell("too_late", amount=amount, date=paid, days=age, count=limit)
-    return Plan("decline", say=(said,))
+    return Plan("decline", say=(said, case.tell("half")))
 
 
 def _pay_back(case: Case, rows: list[Row], days: int | None) -> Plan:

@@ -221,7 +221,9 @@ def own_data(case: Case) -> Plan | None:
     if case.wants("email", "phone", "payout") and case.tools.keys() & {"update_contact"}:
         if case.wants("no_proof"):
             return hand(case, "unverified")
-        slots = [slot for slot in ("email", "phone") if case.wants(slot) and slot in case.seen.slots]
+        slots: list[str] = [
+            slot for slot in ("email", "phone") if case.wants(slot) and slot in case.seen.slots
+        ]
         return Plan("ask", say=(case.tell("ask", what=(slots or ["details"])[0]),), asks=tuple(slots[:1]))
     return _address(case) if case.wants("address") else None
 

@@ -142,14 +142,10 @@ _PHRASES: Final[dict[str, tuple[str, str, str, str]]] = {
         "Le paiement de {amount} est seulement en attente ; il n'est pas débité.",
     ),
     "too_late": (
-        "I am sorry: the payment of {amount} from {date} is {days} days old, and the limit is {count} days. "
-        "It cannot be refunded.",
-        "Lo siento: el pago de {amount} del {date} tiene {days} días y el límite es de {count} días. "
-        "No es posible un reembolso.",
-        "Es tut mir leid: Die Zahlung über {amount} vom {date} liegt {days} Tage zurück, die Frist sind "
-        "{count} Tage. Eine Erstattung ist nicht möglich.",
-        "Je suis désolé : le paiement de {amount} du {date} date de {days} jours, et le délai est de "
-        "{count} jours. Un remboursement n'est pas possible.",
+        "I am sorry: the limit is {count} days, and the payment of {amount} from {date} is {days} days old.",
+        "Lo siento: el límite es de {count} días y el pago de {amount} del {date} tiene {days} días.",
+        "Es tut mir leid: Die Frist sind {count} Tage, die Zahlung über {amount} vom {date} ist {days} Tage her.",
+        "Je suis désolé : le délai est de {count} jours, et le paiement de {amount} du {date} a {days} jours.",
     ),
     "no_refund": (
         "I am sorry, under our rules this payment cannot be refunded.",

@@ -11,7 +11,7 @@ from pytest_supportbench.agents.rules_text import words
 
 _AT_ONCE: Final = re.compile(r"\b(?:at once|immediately)\b")
 _COUNT: Final = re.compile(
-    r"\b(\d{1,4})\s+(?:seats?|licen[cs]es?|users?|platze|lizenzen|sieges|licences|licencias|asientos)\b"
+    r"\b(\d{1,4})\s+(?:seats?|licen[cs]es?|users?|platze|lizenzen|sieges|licencias|asientos)\b"
 )
 _PARTS: Final = re.compile(
     r"\b(\d{1,2}|two|three|four|six)\s+(?:\w+\s+){0,2}?(?:instal|part|rate|plazo|mensual|month|fois)"
@@ -121,11 +121,8 @@ def change_plan(case: Case) -> Plan | None:
     if reads:
         return Plan("", reads=reads)
     current = {text(row, "plan") for row in live}
-    wanted = [
-        row
-        for row in case.rows("plans")
-        if _is_named(case, text(row, "name")) and text(row, "name") not in current
-    ]
+    others = [row for row in case.rows("plans") if text(row, "name") not in current]
+    wanted = [row for row in others if _is_named(case, text(row, "name"))]
     if len(wanted) != 1 or not live:
         return None
     effective = "immediately" if case.wants("now") else "period_end"

@@ -187,9 +187,8 @@ def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False)
     }
     for name in names:
         arguments.setdefault(name, wanted["summary"])
-    for name in arguments:
-        arguments[name] = _offered(arguments[name], _choices(tool, schemas.get(name)))
-    return (ToolCall(tool=tool.name, arguments=arguments),)
+    chosen = {name: _offered(value, _choices(tool, schemas.get(name))) for name, value in arguments.items()}
+    return (ToolCall(tool=tool.name, arguments=chosen),)
 
 
 def _choices(tool: ToolInfo, schema: Any) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -144,7 +143,7 @@ def paperwork(case: Case) -> Plan | None:
             return Plan("", reads=reads)
         rows = [row for row in case.rows("documents") if text(row, "status") in {"", "in_force"}]
         rows.sort(
-            key=lambda row: case.overlap(text(row, "title")) + case.wants_kind(text(row, "kind")),
+            key=lambda row: case.overlap(text(row, "title")) + case.mentions(text(row, "kind")),
             reverse=True,
         )
         if rows:
@@ -239,7 +238,7 @@ def frozen(case: Case, calls: tuple[ToolCall, ...]) -> Plan | None:
         if text(row, "kind") != "change_freeze" or text(row, "status") not in {"", "active"} or end is None:
             continue
         if (start is None or start <= case.now) and case.now < end:
-            later = (end + timedelta(0)).isoformat()
+            later = end.isoformat()
             planned = case.call("schedule_change", workspace_id=_workspace(case), operation="other", at=later)
             return Plan("resolve", "schedule", calls=planned)
     return None
@@ -251,8 +250,3 @@ def last_resort(case: Case) -> Plan:
         slot = "other" if "other" in case.seen.slots else case.seen.slots[0]
         return Plan("ask", say=(case.tell("ask", what=slot.replace("_", " ")),), asks=(slot,))
     return Plan("decline", say=(case.tell("no_answer"),))
-
-
-def today(case: Case) -> date:
-    """Return the day of the case on its own clock."""
-    return case.now.date()

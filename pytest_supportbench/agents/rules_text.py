@@ -58,6 +58,7 @@ _WEEKDAYS: Final = {
 }
 _TOMORROW: Final = re.compile(r"\b(?:tomorrow|manana|morgen|demain)\b")
 _NOON: Final = 12
+_DIGITS: Final = 20
 
 
 def plain(text: str) -> str:
@@ -88,7 +89,7 @@ def language_of(text: str, default: str) -> str:
 
 def decimal(value: object) -> Decimal | None:
     """Return an exact finite number for a string or integer, ``None`` for anything else."""
-    if isinstance(value, bool) or not isinstance(value, str | int) or len(str(value)) > 20:
+    if isinstance(value, bool) or not isinstance(value, str | int) or len(str(value)) > _DIGITS:
         return None
     try:
         number = Decimal(str(value).strip())

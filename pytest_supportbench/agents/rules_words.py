@@ -115,7 +115,8 @@ INTENTS: Final[dict[str, re.Pattern[str]]] = {
     ),
     "renewal_off": _any(
         "auto-renew*|automatic renewal|auto renew*|stop _ renew*|not renew|don't renew|renovacion automatica",
-        "no renovar|nicht verlangern|automatische verlangerung|verlangerung|renouvellement automatique|ne pas renouveler",
+        "no renovar|nicht verlangern|automatische verlangerung|verlangerung|renouvellement automatique",
+        "ne pas renouveler",
     ),
     "cancel": _any(
         "cancel|cancelling|canceling|end my subscription|stop my subscription|close my account|terminate",
