@@ -15,9 +15,10 @@ from pytest_supportbench.findings import dotted
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
-from pytest_supportbench.scenario import Counterexample, Dimension
+from pytest_supportbench.scenario import Counterexample
 from pytest_supportbench.scoring import Score, score_episode
 from pytest_supportbench.source import read_text
+from pytest_supportbench.words import Dimension
 from pytest_supportbench.yaml_positions import Place, positions
 
 CONSTANT_AGENTS: Final = ("do-nothing", "always-escalate", "always-decline", "always-ask", "call-every-tool")

@@ -46,7 +46,7 @@ def _text(error: Exception) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from pytest_supportbench.scenario import Category  # noqa: PLC0415 - --help alone needs no models
+    from pytest_supportbench.words import Category  # noqa: PLC0415 - --help alone needs no models
 
     parser = _Parser(prog="supportbench", description="Evaluate customer-support agents with pytest.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -18,7 +18,7 @@ from pytest_supportbench.findings import (
     unknown_field,
     unknown_items,
 )
-from pytest_supportbench.toolset import State, iter_records
+from pytest_supportbench.state import State, iter_records
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

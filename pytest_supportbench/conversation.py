@@ -9,7 +9,6 @@ from pytest_supportbench.environment import CallRecord, Change, Environment
 from pytest_supportbench.faults import FaultReached
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import (
-    ActionInfo,
     AgentEntry,
     CustomerEntry,
     CustomerView,
@@ -138,27 +137,31 @@ class Conversation:
         self._invalid_used = False
         self.ending: Ending | None = None
         self._action: str | None = None
-        scenario, suite = bound.scenario, bound.suite
+        self._episode_id = episode_id
+        self._fixed: dict[str, Any] | None = None
+
+    def observation(self) -> Observation:
+        """Return what the agent sees now. The account is shown as it was when the first observation was asked for."""
+        if self._fixed is None:
+            self._fixed = self._opening()
+        left = self._limits.max_turns - len(self._turns)
+        return Observation.model_construct(**self._fixed, transcript=tuple(self._transcript), turns_left=left)
+
+    def _opening(self) -> dict[str, Any]:
+        """Return the part of every observation that stays the same."""
+        scenario, suite = self._bound.scenario, self._bound.suite
         texts = {policy.id: policy.text for policy in suite.suite.policies}
-        self._fixed: dict[str, Any] = {
+        return {
             "as_of": scenario.as_of.isoformat(),
             "customer": CustomerView(message=scenario.customer.message, history=scenario.customer.history),
             "account": self.environment.account(scenario.visible),
             "memory": scenario.memory,
             "policies": tuple(PolicyText(id=name, text=texts[name]) for name in scenario.policies),
             "tools": self.environment.tools,
-            "actions": tuple(
-                ActionInfo(name=action.name, description=action.description, kind=action.kind)
-                for action in suite.suite.actions
-            ),
+            "actions": suite.actions,
             "slots": suite.suite.slots,
-            "episode": episode_id,
+            "episode": self._episode_id,
         }
-
-    def observation(self) -> Observation:
-        """Return what the agent sees now."""
-        left = self._limits.max_turns - len(self._turns)
-        return Observation.model_construct(**self._fixed, transcript=tuple(self._transcript), turns_left=left)
 
     def take(self, raw: object, seconds: float = 0.0) -> None:
         """Take one reply: parse it, execute its calls, and decide whether the episode is over."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from pytest_supportbench.conversation import Episode
 from pytest_supportbench.results import Result
-from pytest_supportbench.scenario import ZERO_TOLERANCE, Scenario
+from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring import Check, Score, brief
 from pytest_supportbench.scoring.tool_use import required_text
-from pytest_supportbench.toolset import ToolSpec
+from pytest_supportbench.tools import ToolSpec
+from pytest_supportbench.words import ZERO_TOLERANCE
 
 
 def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:

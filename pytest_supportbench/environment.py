@@ -16,19 +16,11 @@ from pydantic import ValidationError
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.faults import FaultPlan, FaultReached, failure, split_batch, without_effect
 from pytest_supportbench.protocol import ToolCall, ToolEntry, ToolFailure, ToolInfo
-from pytest_supportbench.scenario import Article, Fault, FaultKind, Policy
-from pytest_supportbench.toolset import (
-    Context,
-    Deed,
-    Effect,
-    State,
-    Tables,
-    ToolError,
-    Toolset,
-    ToolSpec,
-    argument_problem,
-    shown,
-)
+from pytest_supportbench.scenario import Fault, FaultKind
+from pytest_supportbench.state import Deed, State, Tables
+from pytest_supportbench.suite import Article, Policy
+from pytest_supportbench.tools import Context, Effect, ToolError, ToolSpec, argument_problem, shown
+from pytest_supportbench.toolset import Toolset
 
 Status: TypeAlias = Literal["ok", "partial", "error", "refused"]
 

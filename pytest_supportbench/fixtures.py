@@ -171,11 +171,13 @@ def _next_attempt(item: pytest.Item) -> int:
 def _finish(item: pytest.Item, run: Callable[[], Result]) -> Run:
     from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - only runs with scenarios need it
 
+    result = None
     try:
         result = _or_fail(item, run)
     except TooManyHung as error:
         item.session.shouldstop = str(error)
-        pytest.fail(str(error), pytrace=False)
+    if result is None:
+        _fail(str(item.session.shouldstop))
     finished = Run(result)
     item.stash.setdefault(RUNS, []).append(finished)
     item.user_properties.extend(properties(result))

@@ -13,8 +13,10 @@ from pydantic import ValidationError
 from pytest_supportbench.consistency import check_scenario, check_suite
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError
 from pytest_supportbench.findings import Finding, shown
-from pytest_supportbench.scenario import Policy, Scenario, Suite
+from pytest_supportbench.protocol import ActionInfo
+from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.source import Source, read_text
+from pytest_supportbench.suite import Policy, Suite
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.validation import explain
 from pytest_supportbench.vocabulary import Vocabulary, vocabulary
@@ -24,7 +26,8 @@ from pytest_supportbench.yaml_positions import positions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_supportbench.toolset import State, Toolset
+    from pytest_supportbench.state import State
+    from pytest_supportbench.toolset import Toolset
 
 SUITE_FILE: Final = "suite.yaml"
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -43,10 +46,16 @@ class BoundSuite:
     path: Path
     registered: bool = False
     known: Vocabulary = field(init=False, repr=False, compare=False)
+    actions: tuple[ActionInfo, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Gather the names that scenarios may use, once."""
+        """Gather the names that scenarios may use and the actions that agents see, once."""
         object.__setattr__(self, "known", vocabulary(self.suite, self.toolset))
+        actions = (
+            ActionInfo(name=action.name, description=action.description, kind=action.kind)
+            for action in self.suite.actions
+        )
+        object.__setattr__(self, "actions", tuple(actions))
 
     def policy(self, policy_id: str) -> Policy | None:
         """Return a policy of the suite's pack, or ``None`` where it has none of that id."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 MAX_CHARS: Final = 20_000
 """How much of an episode's output is kept; an agent that floods must not fill the memory."""
@@ -43,6 +43,9 @@ class _Write:
         caught = self._router.current
         if caught is None:
             return self._write(text)
+        if not isinstance(text, str):
+            msg = f"write() argument must be str, not {type(text).__name__}"
+            raise TypeError(msg)
         caught.write(text)
         return len(text)
 
@@ -75,6 +78,7 @@ class ThreadOutput:
         self._current: ContextVar[Caught | None] = ContextVar("supportbench_output", default=None)
         self._active = False
         self._handler = _Handler(self)
+        self._between: tuple[TextIO | None, ...] = ()
         self._streams: list[TextIO] = []
         self._handlers: list[logging.Handler] = []
 
@@ -88,11 +92,15 @@ class ThreadOutput:
         del record
         return self.current is None
 
+    def note_streams(self) -> None:
+        """Note the streams that are there between items, so that `install` takes them as well."""
+        self._between = (sys.stdout, sys.stderr)
+
     def install(self) -> None:
         """Put the routing in front of the streams and handlers that are there now."""
         if not self._active:
             return
-        for stream in (sys.stdout, sys.stderr):
+        for stream in {sys.stdout, sys.stderr, *self._between}:
             if stream is not None and not isinstance(getattr(stream, "write", None), _Write):
                 self._take(stream)
         root = logging.getLogger()

@@ -80,8 +80,11 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Note the next item, which is all that an xdist worker knows of what comes."""
+    """Note the next item, which is all that an xdist worker knows of what comes, and the streams without capture."""
     item.config.stash[NEXT] = nextitem
+    session = opened_session(item.config)
+    if session is not None:
+        session.scheduler.output.note_streams()
 
 
 @pytest.hookimpl(tryfirst=True)

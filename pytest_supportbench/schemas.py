@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from pytest_supportbench.expected import MATCHER_VALUE, MatcherSpec
 from pytest_supportbench.protocol import Observation, Turn
-from pytest_supportbench.scenario import MATCHER_VALUE, MatcherSpec, Scenario, Suite
+from pytest_supportbench.scenario import Scenario
+from pytest_supportbench.suite import Suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

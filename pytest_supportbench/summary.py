@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.results import Result
-from pytest_supportbench.scenario import STRICT_DIMENSIONS, ZERO_TOLERANCE
+from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Row = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from pytest_supportbench.expected import MatcherSpec
 from pytest_supportbench.findings import Finding, shown, suggestion
-from pytest_supportbench.scenario import MatcherSpec
 
 if TYPE_CHECKING:
     from pytest_supportbench.yaml_positions import Place

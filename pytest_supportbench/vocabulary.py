@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pytest_supportbench.toolset import Context, Record, Toolset, ToolSpec
+from pytest_supportbench.state import Record
+from pytest_supportbench.tools import Context, ToolSpec
+from pytest_supportbench.toolset import Toolset
 from pytest_supportbench.validation import field_names, models_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_supportbench.scenario import Suite
+    from pytest_supportbench.suite import Suite
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ def run(pytester, plugin_args):
     """Return a function that runs pytest in this process, in one of the ways of ``plugin_args``."""
 
     def run(*args):
-        return pytester.runpytest_inprocess(*plugin_args, "-p", "no:hypothesispytest", "-p", "no:anyio", *args)
+        return pytester.runpytest_inprocess(
+            *plugin_args, "-p", "no:hypothesispytest", "-p", "no:anyio", *args
+        )
 
     return run
 

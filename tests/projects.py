@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_supportbench.results import RunFile, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import pytest
 
@@ -160,23 +159,12 @@ def normalised(run: RunFile) -> list[dict[str, Any]]:
     return [head, *episodes, closing]
 
 
-def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a pytest in a process of its own: nothing of ours, compiled files kept apart."""
-    clean = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("SUPPORTBENCH_", "PYTEST_", "COV_")) and key != "PYTHONDONTWRITEBYTECODE"
-    }
-    return {**clean, **(extra or {})}
-
-
-def start(pytester: pytest.Pytester, *args: str, **extra: str) -> subprocess.Popen[str]:
-    """Start pytest in the project's folder, for tests that kill, signal or time it."""
+def start(pytester: pytest.Pytester, *args: str, folder: Path | None = None) -> subprocess.Popen[str]:
+    """Start pytest in the project's folder or another, for tests that kill, signal or time it."""
     command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *args]
     return subprocess.Popen(
         command,
-        cwd=pytester.path,
-        env=environment(extra),
+        cwd=folder or pytester.path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

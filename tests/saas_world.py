@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from pytest_supportbench.scenario import Article, Policy
-from pytest_supportbench.toolset import Context, shown
+from pytest_supportbench.suite import Article, Policy
+from pytest_supportbench.tools import Context, shown
 from pytest_supportbench.toolsets.saas import SaasState, SaasToolset
 
 NOW = datetime.fromisoformat("2026-03-14T10:30:00-05:00")

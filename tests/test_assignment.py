@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_supportbench.environment import CallRecord
-from pytest_supportbench.scenario import RequiredCall
+from pytest_supportbench.expected import RequiredCall
 from pytest_supportbench.scoring.assignment import assign, value_at
 from pytest_supportbench.scoring.matchers import ABSENT
-from pytest_supportbench.toolset import ToolSpec
+from pytest_supportbench.tools import ToolSpec
 from pytest_supportbench.toolsets.saas import SaasToolset
 
 SPECS: dict[str, ToolSpec] = dict(SaasToolset.specs)

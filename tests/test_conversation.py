@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from desk import bind, call, refund, turn
 
-from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation, Episode, Limits
+from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation, Episode, EpisodeError, Limits
 from pytest_supportbench.episode import (
     agent_crashed,
     failed_before_start,
@@ -18,7 +18,6 @@ from pytest_supportbench.episode import (
     run_episode,
     run_episode_async,
 )
-from pytest_supportbench.conversation import EpisodeError
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, ToolsetError
 from pytest_supportbench.protocol import Observation, Reply, Turn, Usage
 from pytest_supportbench.scoring import score_episode

@@ -14,7 +14,9 @@ from pytest_supportbench.environment import CallRecord, Environment, differences
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.protocol import ToolCall
 from pytest_supportbench.scenario import Fault
-from pytest_supportbench.toolset import Context, Record, State, ToolError, Toolset, tool
+from pytest_supportbench.state import Record, State
+from pytest_supportbench.tools import Context, ToolError, tool
+from pytest_supportbench.toolset import Toolset
 from pytest_supportbench.toolsets.saas import SaasState, SaasToolset
 
 SAAS = SaasState.model_validate(STATE)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_supportbench.scenario import MustState
+from pytest_supportbench.expected import MustState
 from pytest_supportbench.scoring.facts import check_fact
 
 

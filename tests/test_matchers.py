@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_supportbench.scenario import MatcherSpec
+from pytest_supportbench.expected import MatcherSpec
 from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, describe, mismatch
 
 json_values = st.recursive(

@@ -22,8 +22,8 @@ from pytest_supportbench.conversation import Conversation, Limits
 from pytest_supportbench.episode import replay, run_episode
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.protocol import ToolCall, Turn
-from pytest_supportbench.scenario import STRICT_DIMENSIONS
 from pytest_supportbench.scoring import Score, score_episode
+from pytest_supportbench.words import STRICT_DIMENSIONS
 
 SUITE = Path(__file__).parent.parent / "scenarios" / "tinybench-50"
 IDS = [f"TB-{number:03}" for number in range(1, 11)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from projects import agent, last_run, project, scenario, suite, verdicts
+from projects import last_run, project, scenario, suite
 
 GOOD = "{'action': 'answer', 'message': 'We are open from nine to five.'}"
 
@@ -25,7 +25,9 @@ def agents_of(pytester):
 def test_command_line_beats_environment_beats_ini(plain, pytester, monkeypatch):
     """The agent of the command line wins over the environment's, and that one over the ini file's."""
     project(pytester)
-    (pytester.path / "pytest.toml").write_text('[pytest]\nsupportbench_agent = ["always-ask"]\n', encoding="utf-8")
+    (pytester.path / "pytest.toml").write_text(
+        '[pytest]\nsupportbench_agent = ["always-ask"]\n', encoding="utf-8"
+    )
     plain()
     assert agents_of(pytester) == ["always-ask"]
     monkeypatch.setenv("SUPPORTBENCH_AGENT", "do-nothing")
@@ -39,7 +41,8 @@ def test_numbers_come_from_command_line_environment_or_ini(plain, pytester, monk
     """Numeric settings follow the same order, and are plain numbers in a TOML file."""
     project(pytester)
     (pytester.path / "pytest.toml").write_text(
-        "[pytest]\nsupportbench_trials = 2\nsupportbench_max_turns = 3\nsupportbench_timeout = 7\n", encoding="utf-8"
+        "[pytest]\nsupportbench_trials = 2\nsupportbench_max_turns = 3\nsupportbench_timeout = 7\n",
+        encoding="utf-8",
     )
     plain("--supportbench-agent=do-nothing")
     run = last_run(pytester)
@@ -79,9 +82,21 @@ def test_a_bad_option_is_a_usage_error_before_anything_runs(plain, pytester, arg
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pytest.toml", '[pytest]\nsupportbench_trials = "two"\n', "ERROR: ini option supportbench_trials: *"),
-        ("pytest.ini", "[pytest]\nsupportbench_timeout = soon\n", "ERROR: ini option supportbench_timeout: *'soon'"),
-        ("pytest.toml", '[pytest]\nsupportbench_agent = "rules"\n', "ERROR: ini option supportbench_agent: *list*"),
+        (
+            "pytest.toml",
+            '[pytest]\nsupportbench_trials = "two"\n',
+            "ERROR: ini option supportbench_trials: *",
+        ),
+        (
+            "pytest.ini",
+            "[pytest]\nsupportbench_timeout = soon\n",
+            "ERROR: ini option supportbench_timeout: *'soon'",
+        ),
+        (
+            "pytest.toml",
+            '[pytest]\nsupportbench_agent = "rules"\n',
+            "ERROR: ini option supportbench_agent: *list*",
+        ),
     ],
 )
 def test_a_bad_ini_value_is_a_usage_error(plain, pytester, name, text, message):
@@ -103,7 +118,9 @@ def test_a_missing_agent_is_reported_when_a_scenario_runs(plain, pytester):
     result.assert_outcomes(passed=1, errors=2)
     assert result.ret == 4
     result.stdout.fnmatch_lines(
-        ["no agent is configured; name one with --supportbench-agent=SPEC*Registered by hooks: front-desk, lazy"]
+        [
+            "no agent is configured; name one with --supportbench-agent=SPEC*Registered by hooks: front-desk, lazy"
+        ]
     )
     assert not (pytester.path / ".supportbench").exists()
 
@@ -111,7 +128,10 @@ def test_a_missing_agent_is_reported_when_a_scenario_runs(plain, pytester):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nobody", "there is no agent 'nobody'. Kinds: rules, oracle, *. Registered by hooks: front-desk, lazy"),
+        (
+            "nobody",
+            "there is no agent 'nobody'. Kinds: rules, oracle, *. Registered by hooks: front-desk, lazy",
+        ),
         ("python:no_such_module:reply", "*there is no module 'no_such_module'*pythonpath*"),
         ("python:desk_agents:god", "*'desk_agents' has no 'god'; did you mean 'good'?"),
     ],
@@ -273,7 +293,12 @@ def test_own_tests_hear_what_is_wrong_with_a_file(plain, pytester):
     )
     result = plain("--supportbench-agent=oracle", "test_own.py")
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*case001.scenario.yaml:2:1: this is no YAML*", "*none.scenario.yaml:1:1: cannot be read: no such file*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*case001.scenario.yaml:2:1: this is no YAML*",
+            "*none.scenario.yaml:1:1: cannot be read: no such file*",
+        ]
+    )
     assert "loading.py" not in result.stdout.str()
     assert result.ret == 4
 

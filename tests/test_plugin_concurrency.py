@@ -8,7 +8,7 @@ import time
 import pytest
 from projects import agent, last_run, project, scenario, start, suite, verdicts
 
-AGENTS = '''
+AGENTS = """
 
 import threading
 
@@ -89,7 +89,7 @@ def exits(observation):
 def where(observation):
     main = threading.current_thread() is threading.main_thread()
     return GOOD if main else BAD
-'''
+"""
 
 
 def sections(result, word):
@@ -145,7 +145,8 @@ def test_x_ends_promptly_though_calls_still_run(pytester, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("talks", ("printed", "complained", "logged")), ("talks_async", ("printed", "logged"))]
+    ("name", "words"),
+    [("talks", ("printed", "complained", "logged")), ("talks_async", ("printed", "logged"))],
 )
 @pytest.mark.parametrize("capture", ["fd", "sys"])
 def test_output_appears_in_its_own_report_only(plain, pytester, name, words, capture):
@@ -173,7 +174,7 @@ def test_output_of_other_tests_stays_theirs(plain, pytester):
     result = plain(agent("talks"), "--supportbench-concurrency=6")
     result.assert_outcomes(failed=9)
     mine = re.search(r"_ test_zz _.*?(?=\n_+ TB-)", result.stdout.str(), re.DOTALL)[0]
-    assert mine.count("mine\n") == 10
+    assert len(re.findall("^mine$", mine, re.MULTILINE)) == 10
     assert " by " not in mine
 
 
@@ -201,14 +202,15 @@ def test_a_hung_call_fails_its_item_only(pytester):
 
 
 def test_too_many_hung_calls_stop_the_run(plain, pytester):
-    """After five calls that hang the run stops, says why, and counts every one of them."""
-    project(pytester, range(1, 10), agents=AGENTS)
+    """After five calls that hang the run stops and says why."""
+    project(pytester, range(1, 12), agents=AGENTS)
     result = plain(agent("hangs"), "--supportbench-timeout=0.01", "--supportbench-concurrency=8")
     result.stdout.fnmatch_lines(["*5 calls of the agent 'python-desk_agents-hangs' hang past the limit*"])
+    assert "During handling" not in result.stdout.str()
     run = last_run(pytester)
     assert run.summary["stopped_early"]
-    assert run.summary["verdicts"]["failed"] == 5
-    assert result.ret == 1
+    assert [line["ending"] for line in run.episodes] == ["time_limit"] * 5
+    assert result.ret == 2
 
 
 def test_an_agent_that_exits_fails_its_item(plain, pytester):
@@ -224,7 +226,9 @@ def test_debugging_runs_inline(plain, pytester, option, monkeypatch):
     """With ``-s``, ``--pdb`` or ``--trace`` episodes run in the main thread, where a debugger can stop them."""
     project(pytester, [1, 2, 3], agents=AGENTS)
     if option == "--trace":
-        monkeypatch.setattr("pdb.Pdb.runcall", lambda self, function, *args, **kwargs: function(*args, **kwargs))
+        monkeypatch.setattr(
+            "pdb.Pdb.runcall", lambda self, function, *args, **kwargs: function(*args, **kwargs)
+        )
     plain(option, agent("where"), "--supportbench-concurrency=4").assert_outcomes(passed=3)
 
 
@@ -246,4 +250,6 @@ def test_skipped_and_overridden_items_do_not_run_ahead(plain, pytester):
         encoding="utf-8",
     )
     plain(agent("good"), "--supportbench-concurrency=4").assert_outcomes(passed=2, failed=1)
-    assert [line["agent"] for line in last_run(pytester).episodes if line["scenario"] == "TB-002"] == ["lambda"]
+    assert [line["agent"] for line in last_run(pytester).episodes if line["scenario"] == "TB-002"] == [
+        "lambda"
+    ]

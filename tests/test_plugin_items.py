@@ -8,7 +8,11 @@ from projects import agent, last_run, project, scenario, suite, verdicts
 
 def names(result):
     """Return the names of the items that a verbose run reported, in order."""
-    return [line.split(" ")[0].rpartition("::")[2] for line in result.outlines if ".yaml::" in line and "%]" in line]
+    return [
+        line.split(" ")[0].rpartition("::")[2]
+        for line in result.outlines
+        if ".yaml::" in line and "%]" in line
+    ]
 
 
 def listed(result):
@@ -21,7 +25,9 @@ def test_every_way_of_running_gives_the_same_outcomes(run, pytester):
     project(pytester, [1, 2, 3])
     result = run("-v", agent("odd"))
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines_random(["*desk/case001.scenario.yaml::TB-001*", "*desk/case002.scenario.yaml::TB-002*"])
+    result.stdout.fnmatch_lines_random(
+        ["*desk/case001.scenario.yaml::TB-001*", "*desk/case002.scenario.yaml::TB-002*"]
+    )
     assert result.ret == 1
     assert verdicts(last_run(pytester)) == {"TB-001": "passed", "TB-002": "failed", "TB-003": "passed"}
 

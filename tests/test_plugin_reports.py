@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from projects import DARK, agent, project, scenario, summary_of
 
-HOSTILE = '''
+HOSTILE = """
 NASTY = (
     "<script>alert(1)</script></script>]]><b>bold</b>&lt; \\x1b[31mred\\x1b]0;title\\x07 "
     "\\u202eevil\\u202c \\x00nul \\ufffe \\ud800 {0} %s " + "A" * 100_000
@@ -30,7 +30,7 @@ def hostile_crash(observation):
 
 def hostile_text(observation):
     return NASTY
-'''
+"""
 
 GOLDEN = """\
 ============================ supportbench: desk 1.0 ============================
@@ -77,7 +77,9 @@ def test_no_line_of_the_summary_is_wider_than_80_columns(plain, pytester):
     """Long titles, ids, categories and agent names are wrapped or cut at 80 columns."""
     long = "very-long-words-" * 5
     folder = project(pytester, [1], agents=f"\n\n{'a_long_name' * 7} = bad\n")
-    scenario(folder, 2, id=long + "x", title="A long title " * 20, category=long.strip("-"), tags=long.strip("-"))
+    scenario(
+        folder, 2, id=long + "x", title="A long title " * 20, category=long.strip("-"), tags=long.strip("-")
+    )
     text = summary_of(plain(agent("a_long_name" * 7), "--supportbench-agent=" + DARK).stdout.str())
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
@@ -169,7 +171,13 @@ def test_hostile_output_stays_text(plain, pytester, name):
     """A model that sends markup, escapes, control characters and 100 kB breaks no report and steers no terminal."""
     project(pytester, agents=HOSTILE)
     result = plain(
-        agent(name), "-rA", "--junitxml=out.xml", "--html=out.html", "--self-contained-html", "--color=no", "-vv"
+        agent(name),
+        "-rA",
+        "--junitxml=out.xml",
+        "--html=out.html",
+        "--self-contained-html",
+        "--color=no",
+        "-vv",
     )
     result.assert_outcomes(failed=1)
     shown = result.stdout.str() + result.stderr.str()
@@ -225,4 +233,6 @@ def test_projects_without_scenarios_pay_nothing(pytester):
 def test_optional_reports_may_be_off(plain, pytester):
     """With pytest-html off everything else still works."""
     project(pytester, [1, 2])
-    plain("-p", "no:html", "-p", "no:metadata", "-p", "no:junitxml", agent("odd")).assert_outcomes(passed=1, failed=1)
+    plain("-p", "no:html", "-p", "no:metadata", "-p", "no:junitxml", agent("odd")).assert_outcomes(
+        passed=1, failed=1
+    )

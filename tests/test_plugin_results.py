@@ -136,7 +136,9 @@ def test_results_that_cannot_be_written_are_a_usage_error(plain, pytester):
     (pytester.path / "file").write_text("", encoding="utf-8")
     result = plain(agent("good"), "--supportbench-results=file/run.jsonl")
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["cannot write the results file *name another path with --supportbench-results"])
+    result.stdout.fnmatch_lines(
+        ["cannot write the results file *name another path with --supportbench-results"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,10 @@ def test_a_rerun_is_an_attempt_of_its_own_and_counts_once(plain, pytester):
     assert run.summary["verdicts"] == {"passed": 1, "failed": 0, "error": 0}
     assert run.summary["exit_status"] == 0
     cases = ElementTree.parse(pytester.path / "out.xml").getroot().iter("testcase")
-    values = [[pair.get("value") for pair in case.iter("property") if "verdict" in pair.get("name")] for case in cases]
+    values = [
+        [pair.get("value") for pair in case.iter("property") if "verdict" in pair.get("name")]
+        for case in cases
+    ]
     assert values == [["failed"], ["passed"]]
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_supportbench.scenario import Article
+from pytest_supportbench.suite import Article
 from pytest_supportbench.toolsets.saas.search import MAX_SNIPPET, search, stem, terms
 
 ARTICLES = (

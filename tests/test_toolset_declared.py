@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import FileError, ToolsetError
 from pytest_supportbench.protocol import ToolCall
-from pytest_supportbench.toolset import ToolError, shown
+from pytest_supportbench.tools import ToolError, shown
 from pytest_supportbench.toolsets import declared as module
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.toolsets.declared import declared
@@ -241,7 +241,7 @@ def test_hand_offs_batches_and_idempotency_can_be_declared():
         returns={"ids": "$ids", "when": "$now"},
     )
     spec = declared(mapping).specs["extra"]
-    assert (spec.handoff, spec.batch, spec.idempotent, spec.does) == (True, "ids", True, "handoff")
+    assert (spec.handoff, spec.batch, spec.does) == (True, "ids", "handoff")
     environment = world(mapping)
     first = call(environment, "extra", ids=["a"], idempotency_key="k")
     assert first.result["ids"] == ["a"]
@@ -430,7 +430,7 @@ def test_files_that_hold_no_toolset_are_named(tmp_path):
 
 
 OWN = """
-from pytest_supportbench.toolset import Record, State, Toolset, tool
+from pytest_supportbench import Record, State, Toolset, tool
 
 class Lamp(Record):
     lit: bool = False

@@ -15,7 +15,8 @@ from saas_world import CALLS, NOW, STATE, World
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.protocol import ToolCall
 from pytest_supportbench.scenario import Fault
-from pytest_supportbench.toolset import ToolError, iter_records
+from pytest_supportbench.state import iter_records
+from pytest_supportbench.tools import ToolError
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.toolsets.saas import SaasState, SaasToolset
 from pytest_supportbench.toolsets.saas.money import instalments

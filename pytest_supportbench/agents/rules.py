@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pytest_supportbench.agents import rules_money, rules_people, rules_plans, rules_service
+from pytest_supportbench.agents import rules_answers, rules_money, rules_people, rules_plans, rules_service
 from pytest_supportbench.agents.base import BaseAgent
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, money, text
 from pytest_supportbench.agents.rules_credit import service_credit
@@ -20,12 +20,15 @@ from pytest_supportbench.protocol import Observation, ToolCall, ToolEntry, Turn
 RULES: Final[tuple[Callable[[Case], Plan | None], ...]] = (
     rules_people.spoken_trigger,  # what is said decides before what is asked: harm, death, law, takeover
     rules_people.third_party,  # nothing is told or done before it is clear who writes
+    rules_service.partner,  # whose bills are not ours to change
     rules_money.refund_status,  # a question about a refund is not another request for one
+    rules_answers.whereabouts,
     rules_plans.renewal_question,
     service_credit,
     rules_plans.instalments,
     rules_money.refund,
     rules_service.erase,
+    rules_service.purge,
     rules_plans.undo,
     rules_service.callback,
     rules_service.access,
@@ -34,8 +37,8 @@ RULES: Final[tuple[Callable[[Case], Plan | None], ...]] = (
     rules_service.seats,
     rules_people.own_data,  # after the rules whose messages name an e-mail address in passing
     rules_plans.cancel,  # late, since people mention a cancellation when they want something else
-    rules_service.status,
-    rules_service.knowledge,
+    rules_answers.status,
+    rules_answers.knowledge,
 )
 """The rules in the order in which they are tried; the first that returns a plan decides."""
 
@@ -60,6 +63,7 @@ _SENTENCE_OF: Final[Mapping[str, str]] = {
     "schedule_change": "planned",
     "schedule_retry": "planned",
     "request_admin_approval": "asked_admin",
+    "route_to_partner": "forwarded",
     "update_contact": "changed",
     "update_address": "changed",
     "update_tax_id": "changed",
@@ -95,7 +99,7 @@ def _decide(case: Case) -> Plan:
     """Return the plan of the first rule that has one, behind the proof of identity that its writes need."""
     plans = (found for rule in RULES if (found := rule(case)) is not None)
     plan = next((plan for plan in plans if plan.reads or plan.calls or plan.say), None)
-    plan = plan or rules_service.last_resort(case)
+    plan = plan or rules_answers.last_resort(case)
     if plan.kind != "escalate" and plan.calls and rules_people.needs_proof(case, plan.calls):
         proof = rules_people.prove(case)
         if proof:

@@ -27,7 +27,6 @@ _TABLES: Final[Mapping[str, str]] = {
     "list_seats": "users",
 }
 _INNER: Final = {"seats": "users"}
-_ID: Final = re.compile(r"\b[a-z]{2,6}_\w{1,40}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ class Case:
                     continue
                 break
             if entry.status == "ok":
-                table = _TABLES.get(entry.tool, _table(entry.tool))
+                table = _TABLES.get(entry.tool, "") or _table(entry.tool)
                 self._take(merged, table, entry.result)
         return {name: list(rows.values()) for name, rows in merged.items()}
 

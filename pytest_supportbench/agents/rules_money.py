@@ -57,9 +57,13 @@ def refund(case: Case) -> Plan | None:
     asks = case.wants("money_back", "twice") or (case.wants("charged") and case.wants("stopped", "dispute"))
     if not asks:
         return None
-    reads = case.need("charges") + (case.need("refunds") if "issue_refund" in case.tools else ())
+    disputed = trigger(case, "open_dispute")
+    reads = case.need("disputes") if disputed else ()
+    reads += case.need("charges") + (case.need("refunds") if "issue_refund" in case.tools else ())
     if reads:
         return Plan("", reads=reads)
+    if disputed and any(text(row, "status") == "open" for row in case.rows("disputes")):
+        return hand(case, "open_dispute", disputed.queue)
     if case.wants("twice") or (case.wants("charged") and not case.wants("stopped") and list(_doubles(case))):
         found = _duplicates(case)
         if found:
@@ -183,19 +187,32 @@ def _about(case: Case, charge: Row) -> str:
 def _regret(case: Case) -> Plan | None:
     """Refund the named payment within the window, credit it in a late band, refuse it after that."""
     rows = _named(case)
-    if not rows:
-        done = [row for charge in _charges(case) for row in _refunds_of(case, charge)]
-        if done:
-            return Plan("resolve", "answer", say=_refund_facts(case, done[-1]))
-        return Plan("decline", say=(case.tell("no_refund"),)) if _charges(case) else None
-    row = rows[-1]
+    things = {(text(row, "subscription_id"), text(row, "order_id")) for row in rows}
+    if len(things) > 1:
+        slots = tuple(slot for slot in case.seen.slots if slot == "charge_id")
+        return Plan("ask", say=(case.tell("ask", what="charge_id, amount, date"),), asks=slots)
+    return _judged_by_age(case, rows[-1]) if rows else _nothing_left(case)
+
+
+def _nothing_left(case: Case) -> Plan | None:
+    """Tell the last refund where everything went back, refuse where nothing can; ``None`` without payments."""
+    charges = _charges(case)
+    done = [row for charge in charges for row in _refunds_of(case, charge)]
+    if done:
+        return Plan("resolve", "answer", say=_refund_facts(case, done[-1]))
+    return refuse(case) if charges else None
+
+
+def _judged_by_age(case: Case, row: Row) -> Plan | None:
     amount, paid = _left(case, row), day(case, row, "charged_at")
     if amount is None or paid is None:
         return None
     age = (case.now.date() - paid).days
     limit = window(case, r"\brefund|\breturn|money back")
-    if limit is None or age <= limit:
-        return _pay_back(case, [row], limit) if limit is not None else refuse(case)
+    if limit is None:
+        return refuse(case)
+    if age <= limit:
+        return _pay_back(case, [row], limit)
     band = credit_band(case)
     if band and band[0] <= age <= band[1]:
         return credit(case, amount, band[2], text(row, "id"))

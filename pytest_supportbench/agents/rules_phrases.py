@@ -189,6 +189,18 @@ _PHRASES: Final[dict[str, tuple[str, str, str, str]]] = {
         "{what}: {state}.",
         "{what} : {state}.",
     ),
+    "by": (
+        "The date on record is {date}.",
+        "La fecha registrada es el {date}.",
+        "Das eingetragene Datum ist der {date}.",
+        "La date enregistrée est le {date}.",
+    ),
+    "forwarded": (
+        "I have passed your request on to the partner through whom you buy.",
+        "He enviado su solicitud al socio a través del cual compra.",
+        "Ich habe Ihre Anfrage an den Partner weitergegeben, über den Sie kaufen.",
+        "J'ai transmis votre demande au partenaire par lequel vous achetez.",
+    ),
     "no_answer": (
         "I am sorry, I do not find an answer to this.",
         "Lo siento, no encuentro una respuesta a esto.",

@@ -12,7 +12,10 @@ from pytest_supportbench.agents.rules_text import Money, clean, decimal
 from pytest_supportbench.protocol import ToolCall, ToolInfo
 
 _SENTENCE: Final = re.compile(r"(?<=[.;!?])\s+")
-_QUEUE: Final = re.compile(r"queue\s+[`'\"]?([a-z][\w-]*)|[`'\"]?\b([a-z]\w*)[`'\"]?\s+(?:queue|team)\b")
+_QUEUE: Final = re.compile(
+    r"queue\s+[`'\"]([a-z][\w-]*)"
+    r"|\b(?!(?:the|a|an|our|its|their|this|that|to|right|same|whole)\b)([a-z]\w*)[`'\"]?\s+(?:queue|team)\b"
+)
 _REASON: Final = re.compile(r"reason\s+[`'\"]?([a-z][\w-]*)")
 _HANDS: Final = re.compile(r"\b(?:hand\w*|goes|go|escalat\w*|pass\w*|rout\w*|refer\w*|queue|transfer\w*)\b")
 _NOT: Final = re.compile(r"\b(?:never|not|no longer)\s+(?:hand\w*|escalat\w*|pass\w*|rout\w*)\b")
@@ -171,8 +174,9 @@ def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False)
     if tool is None:
         return ()
     named = trigger(case, reason)
+    queues = [queue, named.queue if named else "", QUEUE_OF.get(reason, "general")]
     wanted = {
-        "queue": queue or (named.queue if named else QUEUE_OF.get(reason, "general")),
+        "queue": next(filter(None, queues)),
         "reason": reason,
         "summary": clean(case.message, 400) or "The customer wrote without words.",
         "customer_id": case.subject or None,
@@ -187,6 +191,9 @@ def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False)
     }
     for name in names:
         arguments.setdefault(name, wanted["summary"])
+    offered = _choices(tool, schemas.get("queue"))
+    if "queue" in arguments:
+        arguments["queue"] = next((name for name in queues if name in offered), arguments["queue"])
     chosen = {name: _offered(value, _choices(tool, schemas.get(name))) for name, value in arguments.items()}
     return (ToolCall(tool=tool.name, arguments=chosen),)
 

@@ -1,4 +1,4 @@
-"""Rules of the `rules` agent about workspaces, keys, documents, calls, service status and plain questions."""
+"""Rules of the `rules` agent about workspaces, data, keys, documents, calls and what stands in their way."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pytest_supportbench.agents.rules_case import Case, Plan, Row, instant, text
+from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, instant, text
 from pytest_supportbench.agents.rules_people import hand
 from pytest_supportbench.agents.rules_policy import trigger
 from pytest_supportbench.agents.rules_text import clean, dates, emails, moment, plain, words
 from pytest_supportbench.protocol import ToolCall
 
 _ROLES: Final = ("owner", "admin", "billing_admin", "security_admin")
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
-_QUERY_WORDS: Final = 12
-_ADMITTED: Final = 3
 
 
 def erase(case: Case) -> Plan | None:
@@ -30,6 +27,34 @@ def erase(case: Case) -> Plan | None:
         return hand(case, "legal") if trigger(case, "legal") else Plan("decline", say=(case.tell("no"),))
     calls = case.call("delete_profile", customer_id=case.subject) if case.subject else ()
     return Plan("resolve", "update_account", calls=calls) if calls else hand(case, "privacy")
+
+
+def purge(case: Case) -> Plan | None:
+    """Destroy a workspace's data only where no hold stands against it and the message names what to destroy."""
+    workspace = _workspace(case)
+    if not case.wants("purge") or not workspace:
+        return None
+    reads = () if case.has("holds") else case.read("list_holds", workspace_id=workspace)
+    if reads:
+        return Plan("", reads=reads)
+    if any(text(row, "status") in {"", "active"} for row in case.rows("holds")):
+        return hand(case, "legal") if trigger(case, "legal") else Plan("decline", say=(case.tell("no"),))
+    if not _is_admin(case):
+        return _ask_admins(case, workspace, "delete_data")
+    scope = next((name for name in ("messages", "files", "backups") if case.mentions(name)), "")
+    calls = case.call("purge_data", workspace_id=workspace, scope=scope) if scope else ()
+    return Plan("resolve", "update_account", calls=calls) if calls else None
+
+
+def partner(case: Case) -> Plan | None:
+    """Pass on what a customer who buys through a partner wants of a bill or a plan."""
+    name = text(case.customer, "partner_id")
+    if not name or not case.wants("money_back", "cancel", "plan", "charged", "add_seat", "remove_seat"):
+        return None
+    calls = case.call(
+        "route_to_partner", partner_id=name, customer_id=case.subject, request=clean(case.message, 400)
+    )
+    return Plan("partial", "partial", calls=calls) if calls else None
 
 
 def seats(case: Case) -> Plan | None:
@@ -181,54 +206,6 @@ def callback(case: Case) -> Plan | None:
     return Plan("resolve", "schedule", calls=calls)
 
 
-def status(case: Case) -> Plan | None:
-    """Tell which incidents are open where something does not work."""
-    if not case.wants("down", "outage"):
-        return None
-    reads = () if case.has("incidents") else case.read("get_system_status")
-    if reads:
-        return Plan("", reads=reads)
-    rows = [row for row in case.rows("incidents") if text(row, "status") != "resolved"]
-    if not case.has("incidents"):
-        return None
-    said = [case.tell("incident", what=text(row, "title")) for row in rows[:2]] or [case.tell("healthy")]
-    return Plan("resolve", "answer", say=tuple(said))
-
-
-def knowledge(case: Case) -> Plan | None:
-    """Answer from the best public article; report a gap where there is none."""
-    found = [entry for entry in case.entries if entry.tool == "search_knowledge"]
-    query = " ".join(dict.fromkeys(word for word in words(case.text) if len(word) > 3))  # noqa: PLR2004 - no small words
-    terms = query.split()[:_QUERY_WORDS]
-    reads = case.read("search_knowledge", query=" ".join(terms)) if terms and not found else ()
-    if reads:
-        return Plan("", reads=reads)
-    if not found:
-        return None
-    hits = [row for row in _hits(found[-1].result) if text(row, "audience") != "internal"]
-    hits = [row for row in hits if case.overlap(f"{text(row, 'title')} {text(row, 'snippet')}") >= _ADMITTED]
-    if hits:
-        identity = text(hits[0], "superseded_by") or text(hits[0], "id")
-        reads = case.read("get_article", article_id=identity)
-        if reads:
-            return Plan("", reads=reads)
-        body = text(case.row("articles", identity), "text", 4000) or text(hits[0], "snippet", 400)
-        return Plan("resolve", "answer", say=(case.tell("article", what=_best(case, body)),))
-    calls = case.call("report_doc_gap", topic=clean(case.message, 80), question=clean(case.message, 300))
-    return Plan("decline", "decline", say=(case.tell("no_answer"),), calls=calls)
-
-
-def _hits(result: Any) -> list[Row]:
-    return [row for row in result[:20] if isinstance(row, Mapping)] if isinstance(result, list) else []
-
-
-def _best(case: Case, body: str) -> str:
-    """Return the two sentences of an article that fit the customer's words best, in their order."""
-    parts = _SENTENCE.split(body)[:60]
-    ranked = sorted(range(len(parts)), key=lambda number: -case.overlap(parts[number]))[:2]
-    return clean(" ".join(parts[number] for number in sorted(ranked)), 500)
-
-
 def frozen(case: Case, calls: tuple[ToolCall, ...]) -> Plan | None:
     """Arrange a change for the end of a change freeze, where one holds now and a tool can do so."""
     if not calls or "schedule_change" not in case.tools:
@@ -242,11 +219,3 @@ def frozen(case: Case, calls: tuple[ToolCall, ...]) -> Plan | None:
             planned = case.call("schedule_change", workspace_id=_workspace(case), operation="other", at=later)
             return Plan("resolve", "schedule", calls=planned)
     return None
-
-
-def last_resort(case: Case) -> Plan:
-    """Ask once for more; then hand over, or decline where that is not possible."""
-    if not case.replied and case.seen.slots:
-        slot = "other" if "other" in case.seen.slots else case.seen.slots[0]
-        return Plan("ask", say=(case.tell("ask", what=slot.replace("_", " ")),), asks=(slot,))
-    return Plan("decline", say=(case.tell("no_answer"),))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_supportbench.conversation import Episode
+from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
-from pytest_supportbench.scenario import DIMENSIONS, Alternative, Dimension
 from pytest_supportbench.scoring.assignment import assign
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.escalation import score_escalation
@@ -21,6 +21,7 @@ from pytest_supportbench.scoring.model import (
 from pytest_supportbench.scoring.policy import score_policy
 from pytest_supportbench.scoring.resolution import score_resolution
 from pytest_supportbench.scoring.tool_use import score_tool_use
+from pytest_supportbench.words import DIMENSIONS, Dimension
 
 __all__ = [
     "Basis",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_supportbench.environment import CallRecord
-from pytest_supportbench.scenario import MatcherSpec, RequiredCall
+from pytest_supportbench.expected import MatcherSpec, RequiredCall
 from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, mismatch
-from pytest_supportbench.toolset import ToolSpec
+from pytest_supportbench.tools import ToolSpec
 
-MAX_STEPS: Final = 2_000
-"""Bound on the search; an agent that repeats one call a hundred times must not stall the run."""
+MAX_STEPS: Final = 20_000
+"""Calls that the search tries at most; an agent that repeats one call a hundred times must not stall the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,6 @@ class _Search:
         return tuple(self.best)
 
     def _extend(self, depth: int, met: list[CallRecord | None], used: set[int], *, ordered: bool) -> None:
-        self.steps += 1
         found = len(used)
         if found > self.most:
             self.most, self.best = found, list(met)
@@ -103,6 +102,7 @@ class _Search:
             return
         index = self.order[depth]
         for call in self.candidates[index]:
+            self.steps += 1
             if self.most >= self.limit or self.steps > MAX_STEPS:
                 return
             if call.number not in used and self._fits(index, call, met, ordered=ordered):

@@ -18,7 +18,7 @@ from pytest_supportbench.scoring.text import words as words_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_supportbench.toolset import Deed
+    from pytest_supportbench.state import Deed
 
 LEXICONS: Final[dict[str, Lexicon]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}
 

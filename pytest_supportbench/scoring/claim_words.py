@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Mapping
 
-    from pytest_supportbench.toolset import Deed
+    from pytest_supportbench.state import Deed
 
 ANY: Final = "*"
 """The concept of no noun in particular: the verb alone gives the deed."""

@@ -21,7 +21,7 @@ from pytest_supportbench.scoring.text import Sentence, inside, normalise, quotat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_supportbench.toolset import Deed
+    from pytest_supportbench.state import Deed
 
 __all__ = ["SUPPORTED_BY", "Claim", "ClaimReport", "KnownDeed", "false_claims", "find_claims"]
 

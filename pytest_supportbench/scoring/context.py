@@ -9,10 +9,11 @@ from typing import Any
 from pytest_supportbench.conversation import Episode
 from pytest_supportbench.environment import CallRecord, Change
 from pytest_supportbench.episode import replay
+from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
-from pytest_supportbench.scenario import Alternative, Scenario
+from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring.assignment import Assignment
-from pytest_supportbench.toolset import ToolSpec
+from pytest_supportbench.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_supportbench.scenario import ViolationCode
 from pytest_supportbench.scoring.context import Judgement, call_text
 from pytest_supportbench.scoring.model import Check, DimensionScore, EscalationClass, brief
+from pytest_supportbench.words import ViolationCode
 
 
 def score_escalation(judged: Judgement, *, resolved: bool) -> tuple[DimensionScore, EscalationClass]:

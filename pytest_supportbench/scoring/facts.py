@@ -15,7 +15,7 @@ from pytest_supportbench.scoring.text import listed, normalise
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_supportbench.scenario import FactValue, MustState
+    from pytest_supportbench.expected import FactValue, MustState
 
 _DENIALS: Final = frozenset(listed("not isn't wasn't nicht statt kein keine pas than"))
 _DENIALS_OF_TWO: Final = frozenset({"instead of", "lugar de", "lieu de", "anstatt von"})

@@ -11,7 +11,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-from pytest_supportbench.scenario import MatcherSpec, MatcherValue
+from pytest_supportbench.expected import MatcherSpec, MatcherValue
 
 Lookup: TypeAlias = Callable[[str], object]
 """From a ``same_as`` path to that value; raises ``KeyError`` where there is none (yet)."""

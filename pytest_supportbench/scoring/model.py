@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pytest_supportbench.scenario import STRICT_DIMENSIONS, Dimension, ViolationCode
+from pytest_supportbench.words import STRICT_DIMENSIONS, Dimension, ViolationCode
 
 Basis: TypeAlias = Literal["effect", "text"]
 

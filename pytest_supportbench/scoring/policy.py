@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pytest_supportbench.environment import CallRecord
-from pytest_supportbench.scenario import MatcherSpec, NeverCall, RequiredCall
+from pytest_supportbench.expected import MatcherSpec, NeverCall, RequiredCall
 from pytest_supportbench.scoring.assignment import why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
 from pytest_supportbench.scoring.matchers import args_mismatch, describe

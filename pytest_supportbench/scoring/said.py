@@ -12,7 +12,7 @@ from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, protected_hits
 from pytest_supportbench.scoring.model import Check, brief
 from pytest_supportbench.scoring.phrases import affirmed, detect_language
-from pytest_supportbench.toolset import Record, Tables, iter_records
+from pytest_supportbench.state import Record, Tables, iter_records
 
 
 def said_checks(judged: Judgement) -> Iterator[Check]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_supportbench.errors import ToolsetError
-from pytest_supportbench.toolset import State, Toolset
+from pytest_supportbench.state import State
+from pytest_supportbench.toolset import Toolset
 
 __all__ = ["resolve"]
 

@@ -59,7 +59,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from pytest_supportbench.errors import ToolsetError
-from pytest_supportbench.toolset import Deed, Record, State, Toolset, tool
+from pytest_supportbench.state import Deed, Record, State
+from pytest_supportbench.tools import tool
+from pytest_supportbench.toolset import Toolset
 from pytest_supportbench.toolsets.declared_check import Checker
 from pytest_supportbench.toolsets.declared_models import (
     NOW,

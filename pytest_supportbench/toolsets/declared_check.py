@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_supportbench.errors import ToolsetError
-from pytest_supportbench.toolset import Record
+from pytest_supportbench.state import Record
 from pytest_supportbench.toolsets.declared_models import (
     NOW,
     CreateSpec,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pytest_supportbench.toolset import Deed
+from pytest_supportbench.state import Deed
 
 TypeName: TypeAlias = Literal["string", "integer", "decimal", "boolean", "list", "instant"]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]

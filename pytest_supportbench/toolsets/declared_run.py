@@ -6,7 +6,9 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from pytest_supportbench.toolset import Record, ToolError, Toolset, argument_problem
+from pytest_supportbench.state import Record
+from pytest_supportbench.tools import ToolError, argument_problem
+from pytest_supportbench.toolset import Toolset
 from pytest_supportbench.toolsets.declared_models import NOW
 
 

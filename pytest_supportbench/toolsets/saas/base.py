@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from pytest_supportbench.toolset import Record, ToolError, Toolset
+from pytest_supportbench.state import Record
+from pytest_supportbench.tools import ToolError
+from pytest_supportbench.toolset import Toolset
 from pytest_supportbench.toolsets.saas.money import in_minor_units, minor_digits
 from pytest_supportbench.toolsets.saas.records_billing import Subscription
 from pytest_supportbench.toolsets.saas.records_people import Customer

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from pytest_supportbench.toolset import Deed, Record
+from pytest_supportbench.state import Deed, Record
 from pytest_supportbench.toolsets.saas.money import Amount, Currency
 
 CreditKind: TypeAlias = Literal[

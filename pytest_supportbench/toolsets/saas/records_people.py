@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import AwareDatetime
 
-from pytest_supportbench.toolset import Deed, Record
+from pytest_supportbench.state import Deed, Record
 
 Method: TypeAlias = Literal["email", "sms", "totp", "passkey", "security_question", "document"]
 """How a person can prove who they are."""

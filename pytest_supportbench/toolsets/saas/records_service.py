@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import AwareDatetime
 
-from pytest_supportbench.toolset import Deed, Record
+from pytest_supportbench.state import Deed, Record
 
 Queue: TypeAlias = Literal[
     "general",

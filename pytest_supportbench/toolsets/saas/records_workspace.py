@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 
-from pytest_supportbench.toolset import Deed, Record
+from pytest_supportbench.state import Deed, Record
 from pytest_supportbench.toolsets.saas.money import Amount, Currency
 
 Role: TypeAlias = Literal["owner", "admin", "billing_admin", "security_admin", "member", "guest"]

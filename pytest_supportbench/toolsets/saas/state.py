@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from pytest_supportbench.toolset import State
+from pytest_supportbench.state import State
 from pytest_supportbench.toolsets.saas import records_billing as billing
 from pytest_supportbench.toolsets.saas import records_governance as governance
 from pytest_supportbench.toolsets.saas import records_people as people

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools, amount_in
 from pytest_supportbench.toolsets.saas.money import Currency, Money, instalments, text
 from pytest_supportbench.toolsets.saas.parameters import (

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools, at_version, given
 from pytest_supportbench.toolsets.saas.parameters import (
     CustomerId,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools
 from pytest_supportbench.toolsets.saas.parameters import (
     CustomerId,

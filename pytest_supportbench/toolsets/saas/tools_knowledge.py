@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pytest_supportbench.scenario import Article, Policy
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.suite import Article, Policy
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools
 from pytest_supportbench.toolsets.saas.parameters import Prose, RecordId, Short
 from pytest_supportbench.toolsets.saas.records_service import DocumentationGap, KnowledgeArticle

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools
 from pytest_supportbench.toolsets.saas.money import rounded
 from pytest_supportbench.toolsets.saas.parameters import RecordId

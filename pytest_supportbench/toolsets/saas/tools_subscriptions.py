@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import ToolError, tool
+from pytest_supportbench.tools import ToolError, tool
 from pytest_supportbench.toolsets.saas.base import SaasTools, at_version
 from pytest_supportbench.toolsets.saas.parameters import CustomerId, MinVersion, RecordId
 from pytest_supportbench.toolsets.saas.records_billing import Order, Plan, Subscription

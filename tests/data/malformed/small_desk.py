@@ -7,7 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pytest_supportbench.toolset import Record, State, ToolError, Toolset, tool
+from pytest_supportbench.state import Record, State
+from pytest_supportbench.tools import ToolError, tool
+from pytest_supportbench.toolset import Toolset
 
 
 class Person(Record):

@@ -1,0 +1,221 @@
+"""One tool: how a method is marked as one, and what the harness knows of it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.protocol import ToolInfo
+from pytest_supportbench.state import Deed, Record
+from pytest_supportbench.suite import Article, Policy
+
+if TYPE_CHECKING:
+    from pytest_supportbench.toolset import Toolset
+
+Effect: TypeAlias = Literal["reads", "writes"]
+
+
+class ToolError(Exception):
+    """A tool's typed refusal; the agent sees ``code``, ``message`` and ``retryable``, and nothing has changed."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+
+
+@dataclass(slots=True)
+class Context:
+    """What tools may use beside the state: the virtual clock, id counters, the suite's policies and knowledge."""
+
+    now: datetime
+    policies: tuple[Policy, ...] = ()
+    knowledge: tuple[Article, ...] = ()
+    subject: str = ""
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def advance(self, seconds: int) -> None:
+        """Move the virtual clock; nothing ever sleeps."""
+        self.now += timedelta(seconds=seconds)
+
+    def new_id(self, prefix: str, taken: Mapping[str, object]) -> str:
+        """Return the next free ``prefix_n`` (from 1001), the same in every run of one trace."""
+        number = self.counters.get(prefix, 1000) + 1
+        while f"{prefix}_{number}" in taken:
+            number += 1
+        self.counters[prefix] = number
+        return f"{prefix}_{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the harness knows it; ``info`` is what an agent sees of it.
+
+    ``run(toolset, arguments)`` gets validated arguments.
+    """
+
+    name: str
+    description: str
+    effect: Effect
+    parameters: dict[str, Any]
+    validate: Callable[[dict[str, Any]], dict[str, Any]]
+    run: Callable[[Toolset[Any], dict[str, Any]], Any]
+    handoff: bool = False
+    free_text: frozenset[str] = frozenset()
+    outward: frozenset[str] = frozenset()
+    batch: str | None = None
+    does: Deed | None = None
+    info: ToolInfo = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the tool as an agent sees it, once for all episodes."""
+        info = ToolInfo(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            handoff=self.handoff,
+        )
+        object.__setattr__(self, "info", info)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    effect: Effect
+    handoff: bool
+    free_text: frozenset[str]
+    outward: frozenset[str]
+    batch: str | None
+    does: Deed | None
+
+
+MARK: Final = "__supportbench_tool__"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def tool(
+    effect: Effect,
+    *,
+    handoff: bool = False,
+    free_text: Iterable[str] = (),
+    outward: Iterable[str] = (),
+    batch: str | None = None,
+    does: Deed | None = None,
+) -> Callable[[F], F]:
+    """Mark a method of a `Toolset` as a tool that ``reads`` or ``writes``.
+
+    ``handoff`` says that it moves the case to a person or team; ``free_text`` names parameters whose wording is
+    the agent's own; ``outward`` those whose text leaves the company; ``batch`` the list parameter that can
+    succeed in part; ``does`` is the deed that an agent may claim after it succeeded. The method's docstring is
+    what the agent reads; its annotations become the JSON Schema.
+    """
+    marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does)
+
+    def mark(function: F) -> F:
+        setattr(function, MARK, marker)
+        return function
+
+    return mark
+
+
+MAX_TEXT: Final = 100_000
+
+"""Characters that a text argument may have; longer ones are invalid arguments."""
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_max_length=MAX_TEXT, str_strip_whitespace=True)
+
+
+def _tidy(schema: Any) -> Any:
+    """Return a JSON Schema without pydantic's titles and our general bound, which only cost an agent tokens."""
+    if isinstance(schema, dict):
+        return {
+            key: {name: _tidy(item) for name, item in value.items()} if key == "properties" else _tidy(value)
+            for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str)) and (key, value) != ("maxLength", MAX_TEXT)
+        }
+    return [_tidy(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolSpec:
+    """Return the spec of a marked method. Raises `ToolsetError` where its signature or marker does not fit."""
+    signature = inspect.signature(function, eval_str=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(signature.parameters.values())[1:]:
+        if parameter.annotation is parameter.empty:
+            msg = f"tool {name!r}: parameter {parameter.name!r} has no annotation; add one, it becomes the JSON Schema"
+            raise ToolsetError(msg)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (parameter.annotation, default)
+    model = create_model(f"{name}_arguments", __base__=_Arguments, **fields)
+    names = tuple(fields)
+
+    def validate(arguments: dict[str, Any]) -> dict[str, Any]:
+        values = model.__pydantic_validator__.validate_python(arguments)
+        return {key: getattr(values, key) for key in names}
+
+    def run(toolset: Toolset[Any], arguments: dict[str, Any]) -> Any:
+        return function(toolset, **arguments)
+
+    unknown = (
+        marker.free_text | marker.outward | ({marker.batch} if marker.batch else set())
+    ) - fields.keys()
+    if unknown:
+        msg = f"tool {name!r}: the marker names {sorted(unknown)}, which are no parameters of it"
+        raise ToolsetError(msg)
+    schema = _tidy(model.model_json_schema())
+    schema.setdefault("properties", {})
+    return ToolSpec(
+        name=name,
+        description=re.sub(r"\s+", " ", inspect.getdoc(function) or "").strip(),
+        effect=marker.effect,
+        parameters=schema,
+        validate=validate,
+        run=run,
+        handoff=marker.handoff,
+        free_text=marker.free_text,
+        outward=marker.outward,
+        batch=marker.batch,
+        does=marker.does or ("handoff" if marker.handoff else None),
+    )
+
+
+def shown(value: Any) -> Any:  # noqa: PLR0911 - one return a kind of value
+    """Return a tool's return value as JSON data. Raises `ToolsetError` for what is none."""
+    if isinstance(value, Record):
+        return value.shown()
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, Mapping):
+        return {str(key): shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [shown(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    from decimal import Decimal  # noqa: PLC0415 - keeps the common path free of the check
+
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    msg = (
+        f"a tool returned a {type(value).__name__}, which is no JSON value; return records, mappings or lists"
+    )
+    raise ToolsetError(msg)
+
+
+def argument_problem(error: ValidationError) -> str:
+    """Return a validation error of arguments in one line that an agent can act on."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_input=False)[:5]
+    )

@@ -1,0 +1,555 @@
+"""Behaviour of the `rules` agent on observations made here; it never sees a scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from agent_samples import ACTIONS, observation, parameters
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_supportbench.agents import make_agent, parse_spec
+from pytest_supportbench.protocol import Observation, Turn, parse_turn
+
+TEXT = {"type": "string"}
+AGENT = make_agent(parse_spec("rules", Path()), Path())
+LIMIT = {
+    "id": "limits",
+    "text": "Support may refund up to 250 USD on its own. Where a rule grants more than that, "
+    "the case goes to the queue `billing` with the reason `over_limit`.",
+}
+DOUBLE = {"id": "double", "text": "Two payments for one invoice: the later one is refunded within 90 days."}
+WINDOW = {
+    "id": "window",
+    "text": "A yearly plan is refunded in full within 14 days. A holder who asks between day 15 and day 30 gets "
+    "half of the payment as account credit. Banks take up to 7 working days.",
+}
+STRANGER = {
+    "id": "who",
+    "text": "Anybody but the holder is unverified: the case goes to the identity team, reason `unverified`.",
+}
+RETRY = {
+    "id": "retry",
+    "text": "After a time-out the refund is tried once more with the same key. If that fails too, the case goes to "
+    "the queue `operations` with the reason `system_outage`. The customer is told that no money has moved yet.",
+}
+QUEUES = [
+    "general",
+    "billing",
+    "identity",
+    "operations",
+    "legal",
+    "fraud",
+    "estates",
+    "safety",
+    "policy_owner",
+]
+
+
+def tool(name, *required, optional=(), **schemas):
+    properties = {key: schemas.get(key, TEXT) for key in (*required, *optional)}
+    return {"name": name, "description": "", "parameters": parameters(list(required), **properties)}
+
+
+HANDOFF = tool(
+    "escalate_to_human",
+    "queue",
+    "reason",
+    "summary",
+    optional=("customer_id", "priority"),
+    queue={"enum": QUEUES},
+) | {"handoff": True}
+REFUND = tool("issue_refund", "charge_id", "amount", "currency", optional=("reason", "idempotency_key"))
+CREDIT = tool(
+    "apply_credit", "customer_id", "amount", "currency", "kind", optional=("reference", "idempotency_key")
+)
+SEND = tool("send_verification_code", "customer_id", "method")
+VERIFY = tool("verify_identity", "customer_id", "method", "code")
+CONTACT = tool("update_contact", "customer_id", optional=("email", "phone"))
+CANCEL = tool("cancel_subscription", "subscription_id", "effective")
+
+
+def charge(name, amount, at, **more):
+    row = {"id": name, "customer_id": "cus_1", "currency": "USD", "amount": amount, "status": "succeeded"}
+    return row | {"charged_at": at} | more
+
+
+def case(message, *, tools=(), policies=(), transcript=(), language="en", **tables):
+    account = {
+        "customers": [{"id": "cus_1", "name": "Ada Park", "email": "ada@example.com", "language": language}]
+    }
+    return observation(
+        as_of="2026-03-14T10:30:00-05:00",
+        customer={"message": message, "history": []},
+        account=account | tables,
+        memory=[],
+        tools=list(tools),
+        policies=list(policies),
+        transcript=list(transcript),
+    )
+
+
+def doubled(**more):
+    charges = [
+        charge("ch_a", "49.00", "2026-03-10T10:00:00-05:00", invoice_id="inv_1"),
+        charge("ch_b", "49.00", "2026-03-10T10:05:00-05:00", invoice_id="inv_1"),
+    ]
+    return {"charges": charges, "refunds": [], "tools": [REFUND, HANDOFF], "policies": [DOUBLE, LIMIT]} | more
+
+
+def play(seen, answer, *, says="Nothing to add.", turns=6):
+    """Return the turns of an episode that ``answer(call)`` and a customer who ``says`` one thing take part in."""
+    entries, done = list(seen.transcript), []
+    for left in range(turns, 0, -1):
+        turn = AGENT.reply(
+            Observation.model_validate(seen.model_dump() | {"transcript": entries, "turns_left": left})
+        )
+        done.append(parse_turn(turn.model_dump(mode="json")))
+        entries.append({"role": "agent", **turn.model_dump()})
+        results = [answer(call) for call in turn.tool_calls]
+        for call, result in zip(turn.tool_calls, results, strict=True):
+            entries.append({"role": "tool", "tool": call.tool, "arguments": call.arguments, **result})
+        if turn.asks_for:
+            entries.append({"role": "customer", "message": says})
+        elif turn.action and all(result["status"] == "ok" for result in results):
+            break
+    return done
+
+
+def ok(call):
+    return {"status": "ok", "result": {"id": "x_1", **call.arguments}}
+
+
+def timed_out(call):
+    failure = {"code": "timeout", "message": "no answer", "retryable": True}
+    return {"status": "error", "error": failure} if call.tool == "issue_refund" else ok(call)
+
+
+def calls(turns):
+    return [(call.tool, call.arguments) for turn in turns for call in turn.tool_calls]
+
+
+def test_of_two_payments_for_one_invoice_the_later_is_refunded():
+    """A duplicate is refunded first and reported only after the refund was seen to succeed."""
+    turns = play(case("I was charged twice!", **doubled()), ok)
+    assert [turn.action for turn in turns] == [None, "refund"]
+    [(name, arguments)] = calls(turns)
+    assert (name, arguments["charge_id"], arguments["amount"]) == ("issue_refund", "ch_b", "49.00")
+    assert "49.00 USD" in turns[1].message
+    assert turns[0].message == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "word", "amount"),
+    [
+        ("Hola, me han cobrado dos veces por lo mismo, ¿me lo devuelven?", "reembolsado", "49,00 USD"),
+        ("Hallo, ihr habt mir das doppelt abgebucht, bitte erstatten.", "erstattet", "49,00 USD"),
+        ("Bonjour, vous m'avez débité deux fois, merci de me rembourser.", "remboursé", "49,00 USD"),
+    ],
+)
+def test_the_customer_is_answered_in_their_language(message, word, amount):
+    """Spanish, German and French requests are understood and answered in kind."""
+    turns = play(case(message, **doubled()), ok)
+    assert turns[-1].action == "refund"
+    assert word in turns[-1].message
+    assert amount in turns[-1].message
+
+
+def test_a_duplicate_that_was_refunded_is_not_refunded_again():
+    """An existing refund is reported with its state instead of being repeated."""
+    refund = {"id": "rf_1", "charge_id": "ch_b", "amount": "49.00", "currency": "USD", "status": "pending"}
+    turns = play(case("I was charged twice!", **doubled(refunds=[refund])), ok)
+    assert (turns[0].action, turns[0].tool_calls) == ("answer", ())
+    assert "rf_1" in turns[0].message
+
+
+def test_a_sum_above_the_limit_is_handed_to_the_queue_that_the_policy_names():
+    """Over the bound nothing is paid and no amount is promised."""
+    given_case = doubled()
+    for row in given_case["charges"]:
+        row["amount"] = "251.00"
+    turns = play(case("I was charged twice!", **given_case), ok)
+    [(name, arguments)] = calls(turns)
+    assert (name, arguments["queue"], arguments["reason"]) == ("escalate_to_human", "billing", "over_limit")
+    assert turns[-1].action == "escalate"
+    assert "251" not in turns[-1].message
+
+
+def test_after_a_time_out_the_same_key_is_sent_once_more():
+    """A retryable error is answered by the same call, then by a hand-off to operations."""
+    turns = play(case("I was charged twice!", **doubled(policies=[DOUBLE, RETRY])), timed_out)
+    first, second, third = calls(turns)
+    assert first == second
+    assert first[1]["idempotency_key"]
+    assert (third[0], third[1]["queue"], third[1]["reason"]) == (
+        "escalate_to_human",
+        "operations",
+        "system_outage",
+    )
+    assert turns[-1].action == "escalate"
+    assert "no money has moved" in turns[-1].message.lower()
+    assert "refunded" not in turns[-1].message
+
+
+@pytest.mark.parametrize(
+    ("days", "tool_name", "amount"),
+    [
+        (14, "issue_refund", "96.00"),
+        (15, "apply_credit", "48.00"),
+        (30, "apply_credit", "48.00"),
+        (31, None, None),
+    ],
+)
+def test_windows_are_read_from_the_policy(days, tool_name, amount):
+    """Within the window the payment goes back, in the late band half of it is credited, then it is declined."""
+    at = {14: "2026-02-28", 15: "2026-02-27", 30: "2026-02-12", 31: "2026-02-11"}[days]
+    seen = case(
+        "Please refund my yearly plan, I forgot that it renews.",
+        tools=[REFUND, CREDIT],
+        policies=[WINDOW],
+        charges=[charge("ch_y", "96.00", f"{at}T10:00:00-05:00")],
+        refunds=[],
+    )
+    turns = play(seen, ok)
+    if tool_name is None:
+        assert (turns[-1].action, calls(turns)) == ("decline", [])
+        return
+    [(name, arguments)] = calls(turns)
+    assert (name, arguments["amount"]) == (tool_name, amount)
+    assert ("7 working days" in turns[-1].message) is (name == "issue_refund")
+
+
+def test_a_payment_after_the_end_of_a_plan_is_refunded():
+    """A charge of a cancelled subscription at or after its end goes back, and no other does."""
+    turns = play(
+        case(
+            "I cancelled in February and you charged me again",
+            tools=[REFUND],
+            subscriptions=[{"id": "sub_1", "status": "cancelled", "cancel_at": "2026-03-01T00:00:00-05:00"}],
+            charges=[
+                charge("ch_1", "24.00", "2026-02-01T00:00:00-05:00", subscription_id="sub_1"),
+                charge("ch_2", "24.00", "2026-03-02T00:00:00-05:00", subscription_id="sub_1"),
+                charge("ch_3", "9.00", "2026-03-02T00:00:00-05:00", subscription_id="sub_2"),
+            ],
+            refunds=[],
+        ),
+        ok,
+    )
+    assert [arguments["charge_id"] for _, arguments in calls(turns)] == ["ch_2"]
+
+
+def test_missing_records_are_read_first_and_foreign_ones_are_ignored():
+    """What the account does not show is read; a record of another customer is never acted on."""
+    listing = tool("list_charges", "customer_id")
+    rows = [row | {"customer_id": "cus_2"} for row in doubled()["charges"]]
+
+    def answer(call):
+        return {"status": "ok", "result": rows} if call.tool == "list_charges" else ok(call)
+
+    turns = play(case("I was charged twice!", tools=[listing, REFUND], policies=[DOUBLE], refunds=[]), answer)
+    assert calls(turns)[0] == ("list_charges", {"customer_id": "cus_1"})
+    assert "issue_refund" not in dict(calls(turns))
+
+
+def test_an_unverified_sensitive_change_is_handed_over():
+    """Who cannot prove who they are gets no change of contact data, whatever else they offer."""
+    message = "My phone was stolen, please put in new@example.org as my email, it is urgent"
+    seen = case(message, tools=[CONTACT, VERIFY, SEND, HANDOFF], policies=[STRANGER])
+    turns = play(seen, ok)
+    [(name, arguments)] = calls(turns)
+    assert (name, arguments["queue"], arguments["reason"]) == ("escalate_to_human", "identity", "unverified")
+    assert turns[-1].action == "escalate"
+
+
+def verified(right):
+    def answer(call):
+        if call.tool == "verify_identity":
+            return {"status": "ok", "result": {"verified": right}}
+        return ok(call)
+
+    return answer
+
+
+def test_a_change_waits_for_the_code_and_comes_in_a_later_turn():
+    """A code is sent and asked for, checked, and only then the change is made."""
+    seen = case(
+        "Please change my email to new@example.org",
+        tools=[CONTACT, VERIFY, SEND, HANDOFF],
+        factors=[{"id": "f", "method": "email"}],
+    )
+    turns = play(seen, verified(right=True), says="It is 482913.")
+    assert [[call.tool for call in turn.tool_calls] for turn in turns] == [
+        ["send_verification_code"],
+        ["verify_identity"],
+        ["update_contact"],
+        [],
+    ]
+    assert turns[0].asks_for == ("verification_code",)
+    assert calls(turns)[1][1]["code"] == "482913"
+    assert turns[-1].action == "update_account"
+    assert "new@example.org" in turns[-1].message
+
+
+def test_a_wrong_code_ends_with_the_identity_team():
+    """After a code that was wrong nothing is changed."""
+    seen = case(
+        "Please change my email to new@example.org",
+        tools=[CONTACT, VERIFY, SEND, HANDOFF],
+        factors=[{"id": "f", "method": "email"}],
+    )
+    turns = play(seen, verified(right=False), says="It is 482913.")
+    assert "update_contact" not in dict(calls(turns))
+    assert calls(turns)[-1][1]["queue"] == "identity"
+
+
+def test_somebody_else_learns_and_changes_nothing():
+    """A writer who is not the holder is passed to the identity team without a word on the account."""
+    message = "Hello, Bob Stone here, I was charged twice, on behalf of Ada"
+    turns = play(case(message, **doubled(policies=[DOUBLE, STRANGER])), ok)
+    assert [name for name, _ in calls(turns)] == ["escalate_to_human"]
+    assert "49" not in turns[-1].message
+
+
+@pytest.mark.parametrize(
+    ("message", "queue"),
+    [
+        ("I want to die, you took my last money", "safety"),
+        ("My husband died in May, please close his plan", "estates"),
+        ("Let me talk to a human please", "general"),
+        ("Somebody hacked my account", "fraud"),
+    ],
+)
+def test_what_is_said_may_call_for_people(message, queue):
+    """Harm, death, a wish for a person and a takeover are handed over before anything else."""
+    turns = play(case(message, tools=[HANDOFF, CANCEL]), ok)
+    assert calls(turns)[0][1]["queue"] == queue
+    assert turns[-1].action == "escalate"
+
+
+def test_a_question_on_the_renewal_is_answered_from_the_record():
+    """The date and the sum come from the subscription, and nothing is called."""
+    plan = {"id": "sub_1", "plan": "Studio", "status": "active", "currency": "EUR", "amount": "228.00"}
+    turns = play(
+        case(
+            "When does my plan renew and how much is it?",
+            subscriptions=[plan | {"auto_renew": True, "current_period_end": "2026-10-04T09:00:00+02:00"}],
+        ),
+        ok,
+    )
+    assert (turns[0].action, calls(turns)) == ("answer", [])
+    assert "4 October 2026" in turns[0].message
+    assert "228.00 EUR" in turns[0].message
+
+
+def test_the_named_subscription_is_cancelled_and_its_end_told():
+    """Of two plans the one that the message names is cancelled."""
+    plans = [{"id": f"sub_{name}", "plan": name, "status": "active"} for name in ("Solo", "Archive")]
+    turns = play(case("Please cancel my archive plan", tools=[CANCEL], subscriptions=plans), ok)
+    assert calls(turns) == [
+        ("cancel_subscription", {"subscription_id": "sub_Archive", "effective": "period_end"})
+    ]
+    assert turns[-1].action == "cancel"
+
+
+def test_an_unclear_cancellation_is_asked_about():
+    """Where the message names no plan and there are two, the agent asks which one."""
+    plans = [{"id": f"sub_{name}", "plan": name, "status": "active"} for name in ("Solo", "Archive")]
+    turn = AGENT.reply(case("Please cancel my subscription", tools=[CANCEL], subscriptions=plans))
+    assert (turn.action, turn.tool_calls, bool(turn.asks_for)) == ("ask_for_information", (), True)
+    assert "Archive" in turn.message
+
+
+def test_equal_contracts_that_disagree_go_to_the_policy_owner():
+    """Two documents of one rank and day with different shares are a conflict, and nothing is credited."""
+    document = {"kind": "addendum", "status": "in_force", "effective_on": "2026-01-01"}
+    texts = ("more than two hours: 10 percent of the monthly fee", "more than two hours: 25 percent")
+    seen = case(
+        "After the outage we want our service credit",
+        tools=[CREDIT, HANDOFF],
+        policies=[],
+        documents=[{"id": f"doc_{number}", "text": text, **document} for number, text in enumerate(texts)],
+        subscriptions=[{"id": "sub_1", "status": "active", "currency": "USD", "amount": "800.00"}],
+        incidents=[
+            {"id": "inc_1", "started_at": "2026-03-11T15:00:00Z", "resolved_at": "2026-03-11T18:00:00Z"}
+        ],
+        credits=[],
+    )
+    assert calls(play(seen, ok))[0][1]["queue"] == "policy_owner"
+    one = Observation.model_validate(
+        seen.model_dump() | {"account": seen.account | {"documents": seen.account["documents"][:1]}}
+    )
+    [(name, arguments)] = calls(play(one, ok))
+    assert (name, arguments["amount"]) == ("apply_credit", "80.00")
+
+
+def test_a_question_is_answered_from_the_knowledge_base_or_declined():
+    """The best public article is quoted; without one the agent says that it has no answer."""
+    tools = [tool("search_knowledge", "query"), tool("get_article", "article_id")]
+    question = "Where can I find keyboard shortcuts for the drawing boards?"
+    article = {
+        "id": "kb_1",
+        "title": "Keyboard shortcuts",
+        "text": "Keyboard shortcuts of drawing boards: press F1.",
+    }
+
+    def answer(call):
+        hits = [article | {"snippet": article["text"], "audience": "public"}]
+        return {"status": "ok", "result": hits if call.tool == "search_knowledge" else article}
+
+    turns = play(case(question, tools=tools), answer)
+    assert (len(turns), turns[-1].action) == (3, "answer")
+    assert "press F1" in turns[-1].message
+    assert (
+        play(case(question, tools=tools), lambda call: {"status": "ok", "result": []})[-1].action == "decline"
+    )
+
+
+def test_unknown_tools_and_actions_still_give_a_valid_turn():
+    """In somebody else's suite the agent picks among its actions by class and calls nothing that it does not know."""
+    seen = observation(
+        tools=[tool("warp", "speed"), tool("page_crew", "topic") | {"handoff": True}],
+        actions=[{"name": "hand_over", "class": "escalate", "description": ""}],
+        account={"ships": {"id": "s"}},
+        customer={"message": "Let me talk to a human please", "history": []},
+    )
+    turns = play(seen, ok)
+    assert calls(turns) == [("page_crew", {"topic": "Let me talk to a human please"})]
+    assert turns[-1].action == "hand_over"
+    assert isinstance(AGENT.reply(observation(tools=[], actions=[], account={}, slots=[])), Turn)
+
+
+def test_the_same_observation_gives_the_same_turn():
+    """The agent keeps no state: replies do not depend on what it was asked before."""
+    seen = case("I was charged twice!", **doubled())
+    first = AGENT.reply(seen)
+    AGENT.reply(case("Let me talk to a human please", tools=[HANDOFF]))
+    assert AGENT.reply(seen) == first
+
+
+def test_in_the_last_turn_the_agent_acts_and_speaks_at_once():
+    """With one turn left the write and the action come together, and no success is claimed."""
+    seen = case("I was charged twice!", **doubled())
+    turn = AGENT.reply(Observation.model_validate(seen.model_dump() | {"turns_left": 1}))
+    assert (turn.action, [call.tool for call in turn.tool_calls]) == ("refund", ["issue_refund"])
+    assert "refunded" not in turn.message
+
+
+WORDS = st.sampled_from(
+    "refund twice cancel email change new@example.org 482913 outage hacked died when does my plan renew next "
+    "call me at 25:99 tomorrow 14:00 add 999 seats remove key upgrade 31 february 2026-99-99 reembolso gekündigt "
+    "facture 1.234,56 € \ud800 \x00 {0} %s 99999999999999999999 api key instalments 3 parts delete my account".split()
+)
+MESSAGES = st.lists(WORDS, max_size=12).map(" ".join) | st.text(max_size=60)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(
+        [
+            "cus_1",
+            "sub_1",
+            "49.00",
+            "USD",
+            "active",
+            "cancelled",
+            "2026-03-10T10:00:00Z",
+            "0001-01-01",
+            "NaN",
+            "9999-12-31T23:59:59-12:00",
+        ]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(
+    "id customer_id name email status plan amount currency charged_at charge_id invoice_id subscription_id cancel_at "
+    "current_period_end auto_renew method text kind effective_on started_at resolved_at items role timezone ends_at".split()
+)
+ROWS = st.lists(st.dictionaries(FIELDS, VALUES, max_size=10) | VALUES, max_size=4)
+TABLES = st.sampled_from(
+    "customers charges refunds subscriptions orders invoices documents incidents users workspaces factors "
+    "verifications holds api_keys plans credits".split()
+)
+TOOL_NAMES = (
+    "issue_refund apply_credit cancel_subscription cancel_order list_charges list_refunds get_system_status "
+    "search_knowledge get_article verify_identity send_verification_code update_contact change_plan set_seat_count "
+    "remove_seats add_seats rotate_api_key create_callback set_payment_plan delete_profile schedule_change "
+    "escalate_to_human export_audit_log send_document list_seats get_verification_status foreign"
+).split()
+KNOWN = ["customer_id", "charge_id", "amount", "method", "code", "queue", "query"]
+SCHEMAS = st.dictionaries(st.sampled_from(["properties", "required", "$defs"]), VALUES, max_size=3) | st.just(
+    parameters(KNOWN, **dict.fromkeys(KNOWN, TEXT))
+)
+TOOLS = st.lists(
+    st.builds(
+        lambda name, schema, handoff: {
+            "name": name,
+            "description": "",
+            "parameters": schema,
+            "handoff": handoff,
+        },
+        st.sampled_from(TOOL_NAMES),
+        SCHEMAS,
+        st.booleans(),
+    ),
+    max_size=8,
+)
+ENTRIES = st.lists(
+    st.builds(
+        lambda name, status, result, retryable: {
+            "role": "tool",
+            "tool": name,
+            "arguments": {"customer_id": "cus_1"},
+            "status": status,
+            "result": result,
+            "error": {"code": "timeout", "message": "", "retryable": retryable}
+            if status == "error"
+            else None,
+        },
+        st.sampled_from(TOOL_NAMES),
+        st.sampled_from(["ok", "partial", "error"]),
+        VALUES | ROWS,
+        st.booleans(),
+    )
+    | st.builds(lambda text: {"role": "customer", "message": text}, MESSAGES),
+    max_size=5,
+)
+POLICIES = st.sampled_from([LIMIT, DOUBLE, WINDOW, STRANGER, RETRY]) | st.builds(
+    lambda text: {"id": "p", "text": text}, st.text(max_size=80)
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    message=MESSAGES,
+    account=st.dictionaries(TABLES, ROWS | VALUES, max_size=6),
+    tools=TOOLS,
+    entries=ENTRIES,
+    policies=st.lists(POLICIES, max_size=3),
+    as_of=st.sampled_from(
+        ["2026-03-14T10:30:00-05:00", "soon", "9999-12-31T23:00:00-12:00", "0001-01-01T00:00:00+14:00"]
+    ),
+    actions=st.sampled_from([[], [{"name": n, "class": k, "description": d} for n, k, d in ACTIONS]]),
+    left=st.integers(-1, 7),
+)
+def test_no_observation_makes_the_agent_fail(
+    message, account, tools, entries, policies, as_of, actions, left
+):
+    """Whatever the records, tools and words are, the reply is a turn that the protocol accepts."""
+    seen = observation(
+        customer={"message": message, "history": [{"role": "customer", "message": message}]},
+        account=account,
+        tools=tools,
+        transcript=entries,
+        policies=policies,
+        as_of=as_of,
+        actions=actions,
+        turns_left=left,
+    )
+    turn = AGENT.reply(seen)
+    parse_turn(json.loads(json.dumps(turn.model_dump(mode="json"))))
+    assert {call.tool for call in turn.tool_calls} <= {item["name"] for item in tools}

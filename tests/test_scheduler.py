@@ -1,0 +1,444 @@
+"""Episodes that run ahead: order, bounds, crashes, hung calls, agents that are down, and caught output."""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import bind, refund, turn
+from stubs import StubAgent
+
+from pytest_supportbench.conversation import Limits
+from pytest_supportbench.errors import InfrastructureError, UsageError
+from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
+from pytest_supportbench.output import MAX_CHARS, ThreadOutput
+from pytest_supportbench.results import Result
+from pytest_supportbench.runner import Job, Runner, asyncio_run
+from pytest_supportbench import scheduler as scheduling
+from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung
+
+DONE = turn("refund", "I refunded 49.00 USD.", refund())
+
+
+@pytest.fixture
+def bound(tmp_path: Path) -> Any:
+    return bind(tmp_path)
+
+
+class Desk:
+    """A scheduler over stub agents that keeps what was recorded."""
+
+    def __init__(self, bound: Any, timeout: float = 30.0, wait_for: Any = asyncio_run, **options: Any) -> None:
+        self.bound = bound
+        self.recorded: list[Result] = []
+        self.runner = Runner({}, Limits(timeout=timeout), wait_for)
+        self.scheduler = Scheduler(self.runner, self.recorded.append, **options)
+
+    def add(self, reply: Any, name: str = "agent", **options: Any) -> StubAgent:
+        agent = StubAgent(reply, **options)
+        self.runner.add(name, agent)
+        return agent
+
+    def jobs(self, count: int, agent: str = "agent") -> list[Job]:
+        return [Job(f"{agent}-{number}", self.bound, agent, number) for number in range(1, count + 1)]
+
+    def run(self, jobs: list[Job]) -> list[Result]:
+        return [self.scheduler.result(job, jobs[place + 1 :]) for place, job in enumerate(jobs)]
+
+
+@pytest.fixture
+def desk(bound: Any) -> Any:
+    made = Desk(bound)
+    yield made
+    made.scheduler.close()
+
+
+def test_results_come_in_the_order_that_items_ask(desk: Desk):
+    """Whoever finishes first, each item gets its own result, and each is recorded once."""
+
+    def reply(observation: Any) -> Any:
+        time.sleep(0.02 if observation.episode.endswith(("1", "3")) else 0)
+        return DONE
+
+    desk.add(reply, window=4)
+    results = desk.run(desk.jobs(6))
+    assert [result.trial for result in results] == [1, 2, 3, 4, 5, 6]
+    assert {result.verdict for result in results} == {"passed"}
+    assert sorted(result.trial for result in desk.recorded) == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_window_bounds_what_runs_and_what_is_queued(desk: Desk):
+    """No more than the window run at once, and no more than a few windows are ahead."""
+    lock = threading.Lock()
+    running: list[int] = [0, 0]
+
+    def reply(_: Any) -> Any:
+        with lock:
+            running[0] += 1
+            running[1] = max(running)
+        time.sleep(0.005)
+        with lock:
+            running[0] -= 1
+        return DONE
+
+    agent = desk.add(reply, window=2)
+    jobs = desk.jobs(40)
+    desk.scheduler.result(jobs[0], jobs[1:])
+    time.sleep(0.2)
+    assert agent.asked <= 2 * LOOK_AHEAD
+    desk.run(jobs[1:])
+    assert running[1] == 2
+    assert agent.asked == 40
+
+
+def test_concurrency_overrides_the_agents_own_window(bound: Any):
+    """The option decides for every agent."""
+    desk = Desk(bound, concurrency=3)
+    barrier = threading.Barrier(3)
+
+    def reply(_: Any) -> Any:
+        barrier.wait(10)
+        return DONE
+
+    desk.add(reply, window=1)
+    assert [result.verdict for result in desk.run(desk.jobs(3))] == ["passed"] * 3
+    desk.scheduler.close()
+
+
+def test_two_agents_have_windows_of_their_own(desk: Desk):
+    """Jobs of the other agent run ahead in its own window."""
+    desk.add(lambda _: DONE, "one")
+    second = desk.add(lambda _: DONE, "two")
+    desk.scheduler.result(desk.jobs(1, "one")[0], desk.jobs(1, "two"))
+    for _ in range(200):
+        if second.asked:
+            break
+        time.sleep(0.01)
+    assert second.asked == 1
+
+
+def test_inline_agents_run_in_the_callers_thread(desk: Desk):
+    """An agent that answers at once needs no thread, and is not run ahead."""
+    names = []
+    agent = desk.add(lambda _: names.append(threading.current_thread().name) or DONE)
+    agent.inline = True
+    desk.add(lambda _: DONE, "other")
+    jobs = desk.jobs(2)
+    desk.scheduler.result(jobs[0], jobs[1:])
+    desk.scheduler.result(desk.jobs(1, "other")[0], jobs[1:])
+    assert names == [threading.current_thread().name]
+    assert len(desk.recorded) == 2
+
+
+def test_inline_for_debuggers_runs_everything_here(bound: Any):
+    """With inline on, no thread is started for any agent."""
+    desk = Desk(bound, inline=True)
+    names = []
+    desk.add(lambda _: names.append(threading.current_thread().name) or DONE, window=8)
+    desk.run(desk.jobs(2))
+    assert set(names) == {threading.current_thread().name}
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("error", [SystemExit(3), ValueError("bad"), RecursionError("deep")], ids=repr)
+def test_a_crash_in_the_agents_thread_is_a_failed_episode(bound: Any, error: BaseException, *, inline: bool):
+    """Whatever an agent raises, SystemExit included, its episode failed and was recorded; the next one runs."""
+    desk = Desk(bound, inline=inline)
+
+    def reply(observation: Any) -> Any:
+        if observation.episode.endswith("1"):
+            raise error
+        return DONE
+
+    desk.add(reply)
+    results = desk.run(desk.jobs(2))
+    assert [result.verdict for result in results] == ["failed", "passed"]
+    assert results[0].episode.ending == "agent_failed"
+    assert type(error).__name__ in results[0].episode.failure
+    assert len(desk.recorded) == 2
+    desk.scheduler.close()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()], ids=repr)
+def test_what_would_end_a_thread_is_a_failed_episode_too(desk: Desk, error: BaseException):
+    """An agent that raises what only interpreters raise loses its episode and nothing else."""
+
+    def reply(_: Any) -> Any:
+        raise error
+
+    desk.add(reply)
+    (result,) = desk.run(desk.jobs(1))
+    assert (result.verdict, result.episode.failure) == ("failed", f"{type(error).__name__}: ")
+
+
+def test_sys_exit_in_an_async_agent_leaves_the_shared_loop_alive(bound: Any):
+    """The event loop that other agents share survives sys.exit in one of them."""
+    loop = EventLoopThread()
+    desk = Desk(bound, wait_for=loop.wait_for)
+
+    async def reply(observation: Any) -> Any:
+        await asyncio.sleep(0)
+        if observation.episode.endswith("1"):
+            sys.exit(2)
+        return DONE
+
+    desk.add(reply, window=2, is_async=True)
+    assert [result.verdict for result in desk.run(desk.jobs(3))] == ["failed", "passed", "passed"]
+    desk.scheduler.close()
+    loop.close()
+
+
+def test_a_hung_call_is_abandoned_counted_and_its_late_result_dropped(bound: Any, monkeypatch: Any):
+    """The item fails at the limit, the next ones run, and what the hung call does later is not recorded."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    desk = Desk(bound, timeout=0.1)
+    gate = threading.Event()
+    finished = threading.Event()
+
+    def reply(observation: Any) -> Any:
+        if observation.episode.endswith("1"):
+            gate.wait(20)
+            finished.set()
+        return DONE
+
+    desk.add(reply)
+    results = desk.run(desk.jobs(3))
+    assert [result.verdict for result in results] == ["failed", "passed", "passed"]
+    assert results[0].episode.ending == "time_limit"
+    gate.set()
+    assert finished.wait(5)
+    time.sleep(0.1)
+    assert sorted(result.trial for result in desk.recorded) == [1, 2, 3]
+    desk.scheduler.close()
+
+
+def test_a_hung_call_that_ran_ahead_does_not_hold_the_one_that_is_awaited(bound: Any, monkeypatch: Any):
+    """An episode that nobody asked for yet may hang in the only thread; the awaited one still runs."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    desk = Desk(bound, timeout=0.1)
+    gate = threading.Event()
+
+    def reply(observation: Any) -> Any:
+        if observation.episode.endswith("2"):
+            gate.wait(20)
+        return DONE
+
+    desk.add(reply)
+    first, ahead, last = desk.jobs(3)
+    desk.scheduler.result(first, [ahead])
+    assert desk.scheduler.result(last).verdict == "passed"
+    assert desk.scheduler.result(ahead).episode.ending == "time_limit"
+    gate.set()
+    assert sorted(result.trial for result in desk.recorded) == [1, 2, 3]
+    desk.scheduler.close()
+
+
+def test_five_hung_calls_stop_the_run(bound: Any, monkeypatch: Any):
+    """Each hung call holds a thread for good, so that the fifth ends the run with a remedy."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.02)
+    desk = Desk(bound, timeout=0.05)
+    gate = threading.Event()
+    desk.add(lambda _: gate.wait(20) and DONE)
+    jobs = desk.jobs(6)
+    for job in jobs[:4]:
+        assert desk.scheduler.result(job).episode.ending == "time_limit"
+    with pytest.raises(TooManyHung, match="5 calls of the agent 'agent' hang .* a time-out of its own"):
+        desk.scheduler.result(jobs[4])
+    assert len(desk.recorded) == 5
+    gate.set()
+    desk.scheduler.close()
+
+
+def test_five_equal_infrastructure_errors_in_a_row_stop_an_agent(desk: Desk):
+    """A server that is down is not asked forever; another cause or a success starts the count anew."""
+    causes = ["refused"] * 4 + ["time_out"] + ["refused"] * 4 + [None] + ["refused"] * 5 + [None]
+
+    def reply(observation: Any) -> Any:
+        cause = causes[int(observation.episode.rpartition("/")[2]) - 1]
+        if cause:
+            raise InfrastructureError(cause, "no server", "start it")
+        return DONE
+
+    agent = desk.add(reply)
+    results = desk.run(desk.jobs(17))
+    assert [result.verdict for result in results] == ["error"] * 9 + ["passed"] + ["error"] * 7
+    assert agent.asked == 15
+    error = results[-1].episode.error
+    assert error is not None
+    assert (error.cause, error.remedy) == ("refused", "start it")
+    assert error.message == "not asked any more after 5 equal errors in a row: no server"
+    assert len(desk.recorded) == 17
+
+
+def test_a_failed_check_gives_every_job_the_error_without_asking(desk: Desk):
+    """What a preflight check finds is each job's error, found once."""
+    agent = desk.add(lambda _: DONE)
+    agent.problem = InfrastructureError("model_missing", "no model", "pull it")
+    results = desk.run(desk.jobs(3))
+    assert [result.episode.error.cause for result in results if result.episode.error] == ["model_missing"] * 3
+    assert (agent.asked, agent.checks, len(desk.recorded)) == (0, 1, 3)
+
+
+def test_a_users_mistake_found_by_the_check_reaches_every_item(desk: Desk):
+    """A usage error is no verdict: it is raised for each item, and nothing is recorded."""
+    agent = desk.add(lambda _: DONE)
+    agent.problem = UsageError("no such model file")
+    for job in desk.jobs(2):
+        with pytest.raises(UsageError, match="no such model file"):
+            desk.scheduler.result(job)
+    assert (agent.asked, desk.recorded) == (0, [])
+
+
+def test_a_failure_to_record_reaches_the_item(bound: Any):
+    """Results that cannot be written are no silent loss, whatever the error's type."""
+
+    def refuse(_: Result) -> None:
+        raise TimeoutError("disk")
+
+    runner = Runner({"agent": StubAgent(lambda _: DONE)}, Limits())
+    scheduler = Scheduler(runner, refuse)
+    with pytest.raises(TimeoutError, match="disk"):
+        scheduler.result(Job("1", bound, "agent", 1))
+    scheduler.close()
+
+
+def test_close_returns_at_once_and_drops_what_has_not_begun(bound: Any):
+    """Neither a running call nor a full queue holds up the end of a run."""
+    desk = Desk(bound)
+    gate = threading.Event()
+    entered = threading.Event()
+
+    def reply(observation: Any) -> Any:
+        if not observation.episode.endswith("1"):
+            entered.set()
+            gate.wait(20)
+        return DONE
+
+    agent = desk.add(reply)
+    jobs = desk.jobs(4)
+    desk.scheduler.result(jobs[0], jobs[1:])
+    assert entered.wait(5)
+    began = time.perf_counter()
+    desk.scheduler.close()
+    assert time.perf_counter() - began < 1
+    gate.set()
+    time.sleep(0.1)
+    assert agent.asked == 2
+
+
+def test_any_executor_will_do(bound: Any):
+    """The seam takes whatever has the standard interface."""
+    made = []
+
+    def make(max_workers: int, name: str) -> DaemonExecutor:
+        made.append((max_workers, name))
+        return DaemonExecutor(max_workers, name)
+
+    desk = Desk(bound, make_executor=make)
+    desk.add(lambda _: DONE, window=3)
+    desk.run(desk.jobs(1))
+    assert made == [(3, "supportbench-agent")]
+    desk.scheduler.close()
+
+
+def test_output_is_caught_for_each_episode_across_threads(desk: Desk, capsys: Any):
+    """What agents print and log at the same time lands in their own results and nowhere else."""
+    barrier = threading.Barrier(3)
+
+    def reply(observation: Any) -> Any:
+        name = observation.episode[-1]
+        barrier.wait(10)
+        print(f"out {name}")
+        print(f"err {name}", file=sys.stderr)
+        logging.getLogger("agent").warning("log %s", name)
+        barrier.wait(10)
+        return DONE
+
+    desk.add(reply, window=3)
+    results = desk.run(desk.jobs(3))
+    for result in results:
+        name = result.trial
+        assert result.output == f"out {name}\nerr {name}\nWARNING agent: log {name}\n"
+    print("mine")
+    assert capsys.readouterr() == ("mine\n", "")
+    assert sorted(result.output for result in desk.recorded) == sorted(result.output for result in results)
+
+
+def test_output_of_async_agents_is_caught_too(bound: Any):
+    """Tasks on the shared loop keep to the buffer of their episode."""
+    loop = EventLoopThread()
+    desk = Desk(bound, wait_for=loop.wait_for)
+
+    async def reply(observation: Any) -> Any:
+        await asyncio.sleep(0.01)
+        print(observation.episode[-1])
+        return DONE
+
+    desk.add(reply, window=2, is_async=True)
+    assert [result.output for result in desk.run(desk.jobs(2))] == ["1\n", "2\n"]
+    desk.scheduler.close()
+    loop.close()
+
+
+def test_output_is_bounded_and_says_so(desk: Desk):
+    """An agent that floods does not fill the memory."""
+
+    def reply(_: Any) -> Any:
+        for _ in range(3):
+            print("x" * (MAX_CHARS // 2 - 1) + "\ud800")
+        return DONE
+
+    desk.add(reply)
+    (result,) = desk.run(desk.jobs(1))
+    assert result.output.endswith("more characters were dropped]")
+    assert len(result.output) < MAX_CHARS + 100
+    result.output.encode()
+
+
+def test_streams_behave_like_the_ones_they_stand_for(desk: Desk):
+    """Agents ask standard output for its encoding, whether it is a terminal, and its buffer."""
+    seen: list[Any] = []
+
+    def reply(_: Any) -> Any:
+        stream = sys.stdout
+        seen.append((stream.encoding, stream.errors, stream.isatty(), stream.writable(), stream.closed))
+        stream.writelines(["a", "b"])
+        stream.flush()
+        try:
+            stream.write(b"bytes")  # type: ignore[arg-type]
+        except TypeError as error:
+            seen.append(str(error))
+        seen.append(stream.name)
+        return DONE
+
+    encoding, name = sys.stdout.encoding, sys.stdout.name
+    desk.add(reply)
+    (result,) = desk.run(desk.jobs(1))
+    assert (result.verdict, result.output) == ("passed", "ab")
+    assert seen[0][0] == encoding
+    assert seen[0][2:] == (False, True, False)
+    assert seen[1:] == ["write() argument must be str, not bytes", name]
+
+
+def test_other_threads_still_reach_the_real_streams(capsys: Any, caplog: Any):
+    """Only episodes are caught; everybody else's output and log records go where they went before."""
+    output = ThreadOutput()
+    output.install()
+    plain = sys.stdout.write
+    with output.caught() as caught:
+        print("inside")
+        logging.getLogger("x").error("inside")
+        logging.getLogger("x").error("%d", "no number")
+    sys.stdout.write("outside\n")
+    sys.stdout.flush()
+    logging.getLogger("x").error("outside")
+    output.install()
+    output.uninstall()
+    assert sys.stdout.write == plain
+    assert caught.text().startswith("inside\nERROR x: inside\n")
+    assert [record.getMessage() for record in caplog.records] == ["outside"]
+    assert capsys.readouterr().out == "outside\n"
