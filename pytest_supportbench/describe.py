@@ -32,9 +32,8 @@ def observed_path(episode: Episode) -> str:
             if call.turn != record.number or call.effect == "reads":
                 continue
             outcome = "" if call.error is None else f" ({call.fault or call.error.code})"
-            steps.append(
-                f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}"
-            )
+            step = f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}"
+            steps.append(f"{step} again" if step in steps else step)
         if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
             steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
     steps.append(_end(episode))

@@ -6,7 +6,7 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
@@ -17,7 +17,7 @@ from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.faults import FaultPlan, FaultReached, failure, split_batch, without_effect
 from pytest_supportbench.protocol import ToolCall, ToolEntry, ToolFailure, ToolInfo
 from pytest_supportbench.scenario import Fault, FaultKind
-from pytest_supportbench.state import Deed, State, Tables
+from pytest_supportbench.state import Deed, Record, State, Tables
 from pytest_supportbench.suite import Article, Policy
 from pytest_supportbench.tools import Context, Effect, ToolError, ToolSpec, argument_problem, shown
 from pytest_supportbench.toolset import Toolset
@@ -111,19 +111,25 @@ def differences(before: Tables, after: Tables) -> tuple[Change, ...]:
             if old is None:
                 found.append(Change(name, key, None, None, record.comparable()))
             elif old is not record:
-                ignored = record.free_text | record.volatile
-                was, now = old.model_dump(mode="json"), record.model_dump(mode="json")
-                found.extend(
-                    Change(name, key, field, was.get(field), value, field not in ignored)
-                    for field, value in now.items()
-                    if was.get(field) != value
-                )
+                found.extend(_altered(name, key, old, record))
         found.extend(
             Change(name, key, None, old.comparable(), None)
             for key, old in old_table.items()
             if key not in table
         )
     return tuple(found)
+
+
+def _altered(table: str, key: str, old: Record, new: Record) -> Iterator[Change]:
+    """Yield the fields that differ between two versions of a record, as JSON data."""
+    before = old.__dict__
+    fields = {name for name, value in new.__dict__.items() if value != before.get(name)}
+    if not fields:
+        return
+    was, now = old.model_dump(mode="json", include=fields), new.model_dump(mode="json", include=fields)
+    for field, value in now.items():
+        counts = field not in new.free_text and field not in new.volatile
+        yield Change(table, key, field, was.get(field), value, counts)
 
 
 class Environment:
@@ -308,10 +314,10 @@ class Environment:
 
     def _checked_changes(self, spec: ToolSpec) -> tuple[Change, ...]:
         """Return what the call changed since the last one, and keep the state as it is now."""
+        if self._state.tables == self._last:  # what most calls come to, told in one comparison
+            return ()
         changes = differences(self._last, self._state.tables)
-        if not changes:
-            return changes
-        if spec.effect == "reads":
+        if changes and spec.effect == "reads":
             msg = f"the tool {spec.name!r} is marked 'reads' and changed {changes[0].path}; mark it 'writes'"
             raise ToolsetError(msg)
         self._last = self._state.snapshot()

@@ -15,14 +15,18 @@ Ask: TypeAlias = Callable[[Observation], Any]
 AskAsync: TypeAlias = Callable[[Observation], Awaitable[Any]]
 
 
+def toolset_broke(error: ToolsetError) -> EpisodeError:
+    """Return why an episode whose toolset broke has no verdict."""
+    return EpisodeError("toolset", str(error), "mend the toolset; this says nothing about the agent")
+
+
 def _failed(conversation: Conversation, error: BaseException, seconds: float) -> Episode:
     """Return the episode that an exception ended, keeping the agent's failures and others' apart."""
     if isinstance(error, InfrastructureError):
         cause = EpisodeError(error.cause, error.message, error.remedy)
         return conversation.finish(seconds=seconds, ending="error", error=cause)
     if isinstance(error, ToolsetError):
-        cause = EpisodeError("toolset", str(error), "mend the toolset; this says nothing about the agent")
-        return conversation.finish(seconds=seconds, ending="error", error=cause)
+        return conversation.finish(seconds=seconds, ending="error", error=toolset_broke(error))
     text = str(error) if isinstance(error, AgentFailure) else f"{type(error).__name__}: {error}"
     text = text[:EXCERPT].encode("utf-8", "replace").decode()
     return conversation.finish(seconds=seconds, ending="agent_failed", failure=text)

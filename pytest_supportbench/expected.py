@@ -149,12 +149,15 @@ class MustState(Frozen):
 
     ``value`` must be found as a typed value. ``contradicted_by`` lists values of the same kind that must not be
     stated instead; ``unit`` binds a number to its noun (``14`` + ``days``), so that other numbers do not count.
+    ``about`` lists phrases that announce the fact (``renews``): another amount or date in the clause of one of
+    them, without the right one, contradicts.
     """
 
     fact: Slug
     value: FactValue
     unit: tuple[str, ...] = ()
     contradicted_by: tuple[FactValue, ...] = ()
+    about: tuple[Phrase, ...] = ()
 
 
 class Concept(Frozen):

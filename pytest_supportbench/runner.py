@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.agents.scripted import ScriptedAgent
 from pytest_supportbench.conversation import Episode, EpisodeError, Limits
-from pytest_supportbench.episode import failed_before_start, run_episode, run_episode_async
-from pytest_supportbench.errors import InfrastructureError
+from pytest_supportbench.episode import failed_before_start, run_episode, run_episode_async, toolset_broke
+from pytest_supportbench.errors import InfrastructureError, ToolsetError
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import score_episode
@@ -126,6 +126,14 @@ class Runner:
         return run_episode(job.bound, agent.reply, limits=self.limits, episode_id=name)
 
     def result(self, job: Job, episode: Episode, output: str = "") -> Result:
-        """Return a finished episode scored; one with an error has no score."""
-        score = None if episode.error is not None else score_episode(job.bound, episode)
+        """Return a finished episode scored; one with an error has no score.
+
+        Scoring replays the reference, so that a toolset which breaks there is an error as well.
+        """
+        score = None
+        if episode.error is None:
+            try:
+                score = score_episode(job.bound, episode)
+            except ToolsetError as error:
+                episode = replace(episode, ending="error", action=None, error=toolset_broke(error))
         return Result(job.bound, job.agent, job.trial, episode, score, job.attempt, output)

@@ -34,7 +34,8 @@ class TooManyHung(Exception):  # noqa: N818 - named after the condition
 class MakeExecutor(Protocol):
     """How a window's executor is made: any `concurrent.futures.Executor` with that many workers will do."""
 
-    def __call__(self, max_workers: int, name: str) -> Executor: ...
+    def __call__(self, max_workers: int, name: str) -> Executor:
+        """Return an executor with ``max_workers`` workers; ``name`` is for its threads or jobs."""
 
 
 class Window:

@@ -85,6 +85,11 @@ class BenchSession:
             self._runner.add(name, agent)
         return agent
 
+    @property
+    def agents_made(self) -> int:
+        """How many agents were made already."""
+        return len(self._agents)
+
     def has_agent(self, name: str) -> bool:
         """Tell whether that agent was made already, so that its episodes can run ahead."""
         return name in self._agents

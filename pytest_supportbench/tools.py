@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -191,22 +192,24 @@ def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolS
 
 def shown(value: Any) -> Any:  # noqa: PLR0911 - one return a kind of value
     """Return a tool's return value as JSON data. Raises `ToolsetError` for what is none."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): shown(item) for key, item in value.items()}
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if isinstance(value, Record):
         return value.shown()
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True)
-    if isinstance(value, Mapping):
-        return {str(key): shown(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [shown(item) for item in value]
+    if isinstance(value, set | frozenset):  # sorted, since their order differs from process to process
+        return sorted((shown(item) for item in value), key=str)
     if isinstance(value, datetime):
         return value.isoformat()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    from decimal import Decimal  # noqa: PLC0415 - keeps the common path free of the check
-
-    if isinstance(value, Decimal):
-        return format(value, "f")
+    if isinstance(value, Mapping):
+        return shown(dict(value))
     msg = (
         f"a tool returned a {type(value).__name__}, which is no JSON value; return records, mappings or lists"
     )

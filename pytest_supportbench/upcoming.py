@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -13,6 +13,7 @@ from pytest_supportbench.fixtures import is_overridden, make_job
 
 if TYPE_CHECKING:
     from pytest_supportbench.runner import Job
+    from pytest_supportbench.session import BenchSession
 
 NEXT: Final = pytest.StashKey["pytest.Item | None"]()
 UPCOMING: Final = pytest.StashKey["Upcoming"]()
@@ -24,35 +25,46 @@ class Upcoming:
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
         self._position: dict[pytest.Item, int] | None = None
+        self._next = 0
+        self._agents = 0
 
     def after(self, item: pytest.Item) -> Iterator[Job]:
         """Yield the jobs that follow ``item`` in the order in which pytest will run them.
 
+        A job was taken if the caller asks for another one, and then it is not offered again; so a run asks about
+        each item once, not once for each item before it.
+
         A worker does not look ahead for an agent that serves one episode at a time: nothing is gained, and where the
         next episode kills the process, this item would be lost and blamed with it.
         """
+        bench = open_session(item.config)
         if hasattr(item.config, "workerinput"):
             following = item.config.stash.get(NEXT, None)
-            for job in _jobs([following] if following is not None else []):
-                if open_session(item.config).window(job.agent) > 1:
-                    yield job
+            job = _job(bench, following) if following is not None else None
+            if job is not None and bench.window(job.agent) > 1:
+                yield job
             return
         items = self._session.items
         if self._position is None:
             self._position = {other: number for number, other in enumerate(items)}
-        first = self._position.get(item, len(items)) + 1
-        yield from _jobs(items[number] for number in range(first, len(items)))
+        if bench.agents_made != self._agents:
+            # Items that were passed over for want of their agent may run ahead now.
+            self._agents, self._next = bench.agents_made, 0
+        for number in range(max(self._position.get(item, len(items)) + 1, self._next), len(items)):
+            job = _job(bench, items[number])
+            if job is not None:
+                yield job
+            self._next = number + 1
 
 
-def _jobs(items: Iterable[pytest.Item]) -> Iterator[Job]:
-    """Yield the jobs of the items that may run ahead: not skipped, and served by an agent that is already there."""
-    for item in items:
-        case = item.stash.get(CASE, None)
-        if case is None or case.agent is None or not open_session(item.config).has_agent(case.agent):
-            continue
-        if is_overridden(item) or any(_may_not_run(mark) for mark in item.iter_markers()):
-            continue
-        yield make_job(item, case.agent, 1)
+def _job(bench: BenchSession, item: pytest.Item) -> Job | None:
+    """Return the job of an item that may run ahead: not skipped, and served by an agent that is already there."""
+    case = item.stash.get(CASE, None)
+    if case is None or case.agent is None or not bench.has_agent(case.agent):
+        return None
+    if is_overridden(item) or any(_may_not_run(mark) for mark in item.iter_markers()):
+        return None
+    return make_job(item, case.agent, 1)
 
 
 def _may_not_run(mark: pytest.Mark) -> bool:

@@ -16,7 +16,10 @@ SUITE: dict[str, Any] = {
     "name": "desk",
     "version": "0.1",
     "policies": [
-        {"id": "duplicate-charge", "text": "A duplicate charge is refunded in full; hand off to billing above 250 USD."},
+        {
+            "id": "duplicate-charge",
+            "text": "A duplicate charge is refunded in full; hand off to billing above 250 USD.",
+        },
         {"id": "contact-change", "text": "Contact data changes only after the customer proved who they are."},
     ],
     "knowledge": [{"id": "kb_1", "title": "Refund times", "text": "A refund takes 5 days."}],
@@ -24,11 +27,18 @@ SUITE: dict[str, Any] = {
 
 STATE: dict[str, Any] = {
     "customers": {
-        "cus_1": {"name": "Ann Example", "email": "ann@example.com", "phone": "+1 555 010 0100", "country": "US"},
+        "cus_1": {
+            "name": "Ann Example",
+            "email": "ann@example.com",
+            "phone": "+1 555 010 0100",
+            "country": "US",
+        },
         "cus_2": {"name": "Bob Sample", "email": "bob@example.com", "phone": "+1 555 010 0200"},
     },
     "factors": {"fac_1": {"subject_id": "cus_1", "method": "email", "code": "482913"}},
-    "workspaces": {"ws_1": {"name": "Alpha", "customer_id": "cus_1", "owner_id": "cus_1", "seats_purchased": 5}},
+    "workspaces": {
+        "ws_1": {"name": "Alpha", "customer_id": "cus_1", "owner_id": "cus_1", "seats_purchased": 5}
+    },
     "users": {
         "usr_1": {"workspace_id": "ws_1", "customer_id": "cus_1", "role": "owner"},
         "usr_2": {"workspace_id": "ws_1", "customer_id": "cus_1"},
@@ -56,7 +66,10 @@ BASE: dict[str, Any] = {
     "id": "D-1",
     "title": "Second duplicate charge",
     "category": "billing",
-    "failure_mode": {"code": "refund-wrong-charge", "description": "Refunds the charge that was refunded before."},
+    "failure_mode": {
+        "code": "refund-wrong-charge",
+        "description": "Refunds the charge that was refunded before.",
+    },
     "as_of": "2026-03-14T10:30:00-05:00",
     "customer": {"subject": "cus_1", "message": "I was charged twice again"},
     "state": STATE,
@@ -109,7 +122,9 @@ def write(folder: Path, data: dict[str, Any], name: str = "a", suite: dict[str, 
     return path
 
 
-def data(*, expect: dict[str, Any] | None = None, rows: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+def data(
+    *, expect: dict[str, Any] | None = None, rows: dict[str, Any] | None = None, **changes: Any
+) -> dict[str, Any]:
     """Return the base scenario with ``changes``; ``expect`` adds to what is expected, ``rows`` to state tables."""
     made = copy.deepcopy(BASE)
     made["expected"].update(expect or {})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_supportbench.agents import make_agent, parse_spec
+from pytest_supportbench.agents.rules_phrases import PHRASES, phrase
+from pytest_supportbench.agents.rules_text import Money
 from pytest_supportbench.protocol import Observation, Turn, parse_turn
+from pytest_supportbench.scoring.claims import find_claims
 
 TEXT = {"type": "string"}
 AGENT = make_agent(parse_spec("rules", Path()), Path())
@@ -177,6 +182,14 @@ def test_a_sum_above_the_limit_is_handed_to_the_queue_that_the_policy_names():
     assert "251" not in turns[-1].message
 
 
+@pytest.mark.parametrize("words", ["the queue `legal`", "the legal team", "our legal queue"])
+def test_a_policy_may_name_any_queue_for_a_reason(words):
+    """The queue of the policy text goes before the usual one."""
+    policy = {"id": "limits", "text": f"Above 20 USD the case goes to {words} with the reason `over_limit`."}
+    turns = play(case("I was charged twice!", **doubled(policies=[DOUBLE, policy])), ok)
+    assert calls(turns)[0][1]["queue"] == "legal"
+
+
 def test_after_a_time_out_the_same_key_is_sent_once_more():
     """A retryable error is answered by the same call, then by a hand-off to operations."""
     turns = play(case("I was charged twice!", **doubled(policies=[DOUBLE, RETRY])), timed_out)
@@ -256,7 +269,12 @@ def test_missing_records_are_read_first_and_foreign_ones_are_ignored():
 def test_an_unverified_sensitive_change_is_handed_over():
     """Who cannot prove who they are gets no change of contact data, whatever else they offer."""
     message = "My phone was stolen, please put in new@example.org as my email, it is urgent"
-    seen = case(message, tools=[CONTACT, VERIFY, SEND, HANDOFF], policies=[STRANGER])
+    seen = case(
+        message,
+        tools=[CONTACT, VERIFY, SEND, HANDOFF],
+        policies=[STRANGER],
+        factors=[{"id": "f", "method": "email"}],
+    )
     turns = play(seen, ok)
     [(name, arguments)] = calls(turns)
     assert (name, arguments["queue"], arguments["reason"]) == ("escalate_to_human", "identity", "unverified")
@@ -436,120 +454,425 @@ def test_in_the_last_turn_the_agent_acts_and_speaks_at_once():
     assert "refunded" not in turn.message
 
 
-WORDS = st.sampled_from(
-    "refund twice cancel email change new@example.org 482913 outage hacked died when does my plan renew next "
-    "call me at 25:99 tomorrow 14:00 add 999 seats remove key upgrade 31 february 2026-99-99 reembolso gekündigt "
-    "facture 1.234,56 € \ud800 \x00 {0} %s 99999999999999999999 api key instalments 3 parts delete my account".split()
+ADMIN = {"id": "usr_1", "workspace_id": "ws_1", "customer_id": "cus_1", "name": "Ada Park", "role": "admin"}
+MATE = {
+    "id": "usr_2",
+    "workspace_id": "ws_1",
+    "name": "Rob Hill",
+    "email": "rob@example.com",
+    "role": "member",
+}
+SPACE = {"id": "ws_1", "name": "Desk", "region": "eu"}
+PLAN = {"id": "sub_1", "plan": "Team", "status": "active", "currency": "USD", "amount": "24.00"}
+SEATS = [
+    tool("remove_seats", "workspace_id", "user_ids"),
+    tool("add_seats", "workspace_id", "emails", "role"),
+    tool("request_admin_approval", "workspace_id", "action", optional=("details",)),
+]
+FREEZE = {"kind": "change_freeze", "status": "active", "ends_at": "2026-03-20T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("message", "tools", "tables", "expected", "action"),
+    [
+        (
+            "Please remove Rob Hill, he has left",
+            SEATS,
+            {"workspaces": [SPACE], "users": [ADMIN, MATE]},
+            ("remove_seats", {"workspace_id": "ws_1", "user_ids": ["usr_2"]}),
+            "update_account",
+        ),
+        (
+            "Please invite zoe@example.com",
+            SEATS,
+            {"workspaces": [SPACE], "users": [ADMIN, MATE]},
+            ("add_seats", {"workspace_id": "ws_1", "emails": ["zoe@example.com"], "role": "member"}),
+            "update_account",
+        ),
+        (
+            "Please remove Rob Hill",
+            SEATS,
+            {"workspaces": [SPACE], "users": [ADMIN | {"role": "member"}, MATE]},
+            ("request_admin_approval", {"action": "remove_seats"}),
+            "schedule",
+        ),
+        (
+            "Please remove Rob Hill",
+            SEATS,
+            {"workspaces": [SPACE], "users": [ADMIN, MATE | {"role": "owner"}]},
+            None,
+            "decline",
+        ),
+        (
+            "Please rotate my API key Build",
+            [tool("rotate_api_key", "key_id")],
+            {"api_keys": [{"id": "key_1", "name": "Build"}, {"id": "key_2", "name": "Deploy"}]},
+            ("rotate_api_key", {"key_id": "key_1"}),
+            "update_account",
+        ),
+        (
+            "I lost my laptop, log me out",
+            [tool("revoke_sessions", "user_id")],
+            {"users": [ADMIN]},
+            ("revoke_sessions", {"user_id": "usr_1"}),
+            "update_account",
+        ),
+        (
+            "Please send me your data processing agreement",
+            [tool("send_document", "customer_id", "document_id")],
+            {
+                "documents": [
+                    {"id": "doc_1", "title": "Guide"},
+                    {"id": "doc_2", "title": "Data processing agreement"},
+                ]
+            },
+            ("send_document", {"document_id": "doc_2"}),
+            "answer",
+        ),
+        (
+            "I need the audit log from 2026-02-01 to 2026-02-07",
+            [tool("export_audit_log", "workspace_id", "start", "end", "region")],
+            {"workspaces": [SPACE]},
+            ("export_audit_log", {"start": "2026-02-01", "end": "2026-02-07", "region": "eu"}),
+            "answer",
+        ),
+        (
+            "Please call me tomorrow at 3 pm",
+            [tool("create_callback", "customer_id", "at")],
+            {},
+            ("create_callback", {"at": "2026-03-15T15:00:00+00:00"}),
+            "schedule",
+        ),
+        ("Please call me", [tool("create_callback", "customer_id", "at")], {}, None, "ask_for_information"),
+        (
+            "Please delete my account",
+            [tool("delete_profile", "customer_id"), HANDOFF],
+            {"holds": [], "verifications": [{"at": "2026-03-14T15:00:00Z", "method": "email"}]},
+            ("delete_profile", {"customer_id": "cus_1"}),
+            "update_account",
+        ),
+        (
+            "Please delete my account",
+            [tool("delete_profile", "customer_id"), HANDOFF],
+            {"holds": [{"kind": "legal", "status": "active"}]},
+            None,
+            "decline",
+        ),
+        (
+            "Please purge all messages",
+            [tool("purge_data", "workspace_id", "scope"), HANDOFF],
+            {"workspaces": [SPACE], "holds": [{"kind": "legal", "status": "active"}]},
+            None,
+            "decline",
+        ),
+        (
+            "I would like to upgrade to Studio right now",
+            [tool("change_plan", "subscription_id", "plan_id", "effective")],
+            {
+                "subscriptions": [PLAN],
+                "plans": [{"id": "p_t", "name": "Team"}, {"id": "p_s", "name": "Studio"}],
+            },
+            ("change_plan", {"subscription_id": "sub_1", "plan_id": "p_s", "effective": "immediately"}),
+            "update_account",
+        ),
+        (
+            "We need 7 seats from now on",
+            [tool("set_seat_count", "subscription_id", "quantity")],
+            {"subscriptions": [PLAN]},
+            ("set_seat_count", {"quantity": 7}),
+            "update_account",
+        ),
+        (
+            "I changed my mind, please reinstate it",
+            [tool("reinstate_subscription", "subscription_id")],
+            {"subscriptions": [PLAN | {"status": "cancelled", "undo_until": "2026-03-20T00:00:00Z"}]},
+            ("reinstate_subscription", {"subscription_id": "sub_1"}),
+            "update_account",
+        ),
+        (
+            "I changed my mind, please reinstate it",
+            [tool("reinstate_subscription", "subscription_id")],
+            {"subscriptions": [PLAN | {"status": "cancelled", "undo_until": "2026-03-10T00:00:00Z"}]},
+            None,
+            "decline",
+        ),
+        (
+            "Can I pay this in 4 instalments?",
+            [tool("set_payment_plan", "invoice_id", "parts", optional=("idempotency_key",))],
+            {"invoices": [{"id": "inv_1", "status": "open", "amount": "90.00", "currency": "USD"}]},
+            ("set_payment_plan", {"invoice_id": "inv_1", "parts": 4}),
+            "schedule",
+        ),
+        (
+            "Please cancel my order of the desk lamp",
+            [tool("cancel_order", "order_id")],
+            {
+                "orders": [
+                    {"id": "o_1", "items": ["Chair"], "status": "placed"},
+                    {"id": "o_2", "items": ["Desk lamp"], "status": "placed"},
+                ]
+            },
+            ("cancel_order", {"order_id": "o_2"}),
+            "cancel",
+        ),
+        (
+            "Please turn off single sign-on",
+            [tool("disable_sso", "workspace_id"), tool("schedule_change", "workspace_id", "operation", "at")],
+            {
+                "workspaces": [SPACE],
+                "users": [ADMIN],
+                "holds": [FREEZE],
+                "verifications": [{"at": "2026-03-14T15:00:00Z"}],
+            },
+            ("schedule_change", {"at": "2026-03-20T00:00:00+00:00"}),
+            "schedule",
+        ),
+        (
+            "I moved house, my new address is 4 Mill Lane, LS1 4AB Leeds, United Kingdom",
+            [tool("update_address", "customer_id", "address", "city", "country", optional=("postcode",))],
+            {},
+            ("update_address", {"address": "4 Mill Lane", "postcode": "LS1 4AB", "city": "Leeds"}),
+            "update_account",
+        ),
+        (
+            "Please update our VAT number to DE123456789",
+            [tool("update_tax_id", "customer_id", "tax_id")],
+            {},
+            ("update_tax_id", {"tax_id": "DE123456789"}),
+            "update_account",
+        ),
+        ("Please change my email", [CONTACT], {}, None, "ask_for_information"),
+        (
+            "Where is my order?",
+            [],
+            {"orders": [{"id": "o_1", "status": "shipped", "expected_on": "2026-03-16"}]},
+            None,
+            "answer",
+        ),
+        (
+            "The editor is down for us",
+            [],
+            {"incidents": [{"title": "Editor", "status": "identified"}]},
+            None,
+            "answer",
+        ),
+        (
+            "Where is my refund?",
+            [],
+            {
+                "refunds": [
+                    {
+                        "id": "rf_1",
+                        "amount": "9.00",
+                        "currency": "USD",
+                        "status": "pending",
+                        "requested_at": "2026-03-10T00:00:00Z",
+                    }
+                ]
+            },
+            None,
+            "answer",
+        ),
+        (
+            "Please refund me",
+            [REFUND],
+            {
+                "charges": [
+                    charge(f"ch_{n}", "9.00", "2026-03-01T00:00:00Z", subscription_id=f"s{n}") for n in "ab"
+                ],
+                "refunds": [],
+            },
+            None,
+            "ask_for_information",
+        ),
+        (
+            "Charged twice, refund please",
+            [REFUND],
+            {"charges": [charge("ch_a", "9.00", "2026-03-01T00:00:00Z")], "refunds": []},
+            None,
+            "decline",
+        ),
+        (
+            "I see you charged me twice",
+            [],
+            {"charges": [charge("ch_a", "9.00", "2026-03-01T00:00:00Z")], "refunds": []},
+            None,
+            "answer",
+        ),
+        (
+            "Stop the automatic renewal",
+            [tool("cancel_renewal", "subscription_id")],
+            {"subscriptions": [PLAN]},
+            ("cancel_renewal", {"subscription_id": "sub_1"}),
+            "cancel",
+        ),
+        (
+            "Please cancel",
+            [CANCEL],
+            {"subscriptions": [PLAN | {"status": "cancelled", "cancel_at": "2026-04-01T00:00:00Z"}]},
+            None,
+            "answer",
+        ),
+    ],
 )
+def test_each_kind_of_request_has_its_rule(message, tools, tables, expected, action):
+    """A request is met by the one write that it asks for, or by none, and the outcome is named after it."""
+    turns = play(case(message, tools=tools, **tables), ok)
+    made = [(name, arguments) for name, arguments in calls(turns) if name != "escalate_to_human"]
+    assert turns[-1].action == action
+    if expected is None:
+        assert made == []
+        return
+    [(name, arguments)] = made
+    assert name == expected[0]
+    assert arguments.items() >= expected[1].items()
+
+
+def test_a_customer_of_a_partner_is_passed_on_to_them():
+    """Where a partner sends the bills, the request goes to the partner and no money moves."""
+    customer = {"id": "cus_1", "name": "Ada Park", "partner_id": "par_1"}
+    route = tool("route_to_partner", "partner_id", "customer_id", "request")
+    turns = play(case("I was charged twice!", **doubled(tools=[REFUND, route], customers=[customer])), ok)
+    assert [name for name, _ in calls(turns)] == ["route_to_partner"]
+    assert "partner" in turns[-1].message
+
+
+@pytest.mark.parametrize("language", ["en", "es", "de", "fr"])
+def test_fixed_sentences_claim_only_what_their_write_did(language):
+    """The scorer's own claim finder sees a deed in the sentences that report a write, and in no other."""
+    reports = {
+        "refunded": "refund",
+        "credited": "credit",
+        "cancelled": "cancellation",
+        "no_renewal": "cancellation",
+        "reinstated": "reinstatement",
+        "changed": "update",
+        "planned": "schedule",
+        "asked_admin": "request",
+        "forwarded": "request",
+        "handed": "handoff",
+    }
+    values = {
+        "amount": Money(Decimal("24.00"), "USD"),
+        "date": date(2026, 3, 2),
+        **dict.fromkeys(("id", "what", "queue", "state"), "Team"),
+        **dict.fromkeys(("count", "days"), 3),
+    }
+    for name in PHRASES:
+        claims = {claim.deed for claim in find_claims(phrase(language, name, **values), language)}
+        assert claims <= {reports.get(name)}, name
+
+
+@pytest.mark.parametrize("as_of", ["9999-12-31T23:00:00-12:00", "0001-01-01T00:00:00+14:00", "soon"])
+def test_times_at_the_edge_of_the_calendar_are_no_crash(as_of):
+    """Days named in a message may not exist or lie beyond the calendar."""
+    for message in (
+        "call me on 31 february at 25:99",
+        "february 3",
+        "audit log 1 january to 31 december",
+        "call me sunday 9 am",
+    ):
+        seen = case(message, tools=[tool("create_callback", "customer_id", "at")])
+        AGENT.reply(Observation.model_validate(seen.model_dump() | {"as_of": as_of}))
+
+
+def listed(text):
+    """Return the words of a text."""
+    return text.split()
+
+
+WORDS = st.sampled_from([
+    *listed("refund twice cancel email change new@example.org 482913 outage hacked died when does my plan renew"),
+    *listed("call me at 25:99 tomorrow 14:00 add 999 seats remove key upgrade 31 february 2026-99-99 reembolso"),
+    *listed("gekündigt facture 1.234,56 € {0} %s 99999999999999999999 api instalments 3 parts delete account"),
+    *listed("where is my order ticket purge data partner document export callback charged stopped"),
+    "\ud800",
+    "\x00",
+])  # fmt: skip
 MESSAGES = st.lists(WORDS, max_size=12).map(" ".join) | st.text(max_size=60)
+ODD = [
+    *listed("cus_1 sub_1 49.00 USD active cancelled 2026-03-10T10:00:00Z 0001-01-01 NaN 1e999 -5"),
+    "9999-12-31T23:59:59-12:00",
+]
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=12)
-    | st.sampled_from(
-        [
-            "cus_1",
-            "sub_1",
-            "49.00",
-            "USD",
-            "active",
-            "cancelled",
-            "2026-03-10T10:00:00Z",
-            "0001-01-01",
-            "NaN",
-            "9999-12-31T23:59:59-12:00",
-        ]
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.sampled_from(ODD),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
-FIELDS = st.sampled_from(
-    "id customer_id name email status plan amount currency charged_at charge_id invoice_id subscription_id cancel_at "
-    "current_period_end auto_renew method text kind effective_on started_at resolved_at items role timezone ends_at".split()
-)
+FIELDS = st.sampled_from([
+    *listed("id customer_id name email status plan amount currency charged_at charge_id invoice_id subscription_id"),
+    *listed("cancel_at current_period_end auto_renew method text kind effective_on started_at resolved_at items"),
+    *listed("role timezone ends_at partner_id delegates order_id credit_share title undo_until workspace_id"),
+])  # fmt: skip
 ROWS = st.lists(st.dictionaries(FIELDS, VALUES, max_size=10) | VALUES, max_size=4)
-TABLES = st.sampled_from(
-    "customers charges refunds subscriptions orders invoices documents incidents users workspaces factors "
-    "verifications holds api_keys plans credits".split()
+TABLES = st.sampled_from([
+    *listed("customers charges refunds subscriptions orders invoices documents incidents users workspaces factors"),
+    *listed("verifications holds api_keys plans credits tickets disputes"),
+])  # fmt: skip
+TOOL_NAMES = st.sampled_from([
+    *listed("issue_refund apply_credit cancel_subscription cancel_order list_charges list_refunds get_system_status"),
+    *listed("search_knowledge get_article verify_identity send_verification_code update_contact change_plan"),
+    *listed("set_seat_count remove_seats add_seats rotate_api_key create_callback set_payment_plan delete_profile"),
+    *listed("schedule_change escalate_to_human export_audit_log send_document list_seats purge_data foreign"),
+    *listed("get_verification_status route_to_partner request_admin_approval reinstate_subscription list_holds"),
+])  # fmt: skip
+KNOWN = listed("customer_id charge_id amount method code queue query subscription_id workspace_id at")
+SCHEMAS = st.dictionaries(st.sampled_from(["properties", "required", "$defs"]), VALUES, max_size=3)
+TOOLS = st.builds(
+    dict,
+    name=TOOL_NAMES,
+    description=st.just(""),
+    parameters=SCHEMAS | st.just(parameters(KNOWN, **dict.fromkeys(KNOWN, TEXT))),
+    handoff=st.booleans(),
 )
-TOOL_NAMES = (
-    "issue_refund apply_credit cancel_subscription cancel_order list_charges list_refunds get_system_status "
-    "search_knowledge get_article verify_identity send_verification_code update_contact change_plan set_seat_count "
-    "remove_seats add_seats rotate_api_key create_callback set_payment_plan delete_profile schedule_change "
-    "escalate_to_human export_audit_log send_document list_seats get_verification_status foreign"
-).split()
-KNOWN = ["customer_id", "charge_id", "amount", "method", "code", "queue", "query"]
-SCHEMAS = st.dictionaries(st.sampled_from(["properties", "required", "$defs"]), VALUES, max_size=3) | st.just(
-    parameters(KNOWN, **dict.fromkeys(KNOWN, TEXT))
-)
-TOOLS = st.lists(
-    st.builds(
-        lambda name, schema, handoff: {
-            "name": name,
-            "description": "",
-            "parameters": schema,
-            "handoff": handoff,
-        },
-        st.sampled_from(TOOL_NAMES),
-        SCHEMAS,
-        st.booleans(),
-    ),
-    max_size=8,
-)
-ENTRIES = st.lists(
-    st.builds(
-        lambda name, status, result, retryable: {
-            "role": "tool",
-            "tool": name,
-            "arguments": {"customer_id": "cus_1"},
-            "status": status,
-            "result": result,
-            "error": {"code": "timeout", "message": "", "retryable": retryable}
-            if status == "error"
-            else None,
-        },
-        st.sampled_from(TOOL_NAMES),
-        st.sampled_from(["ok", "partial", "error"]),
-        VALUES | ROWS,
-        st.booleans(),
-    )
-    | st.builds(lambda text: {"role": "customer", "message": text}, MESSAGES),
-    max_size=5,
-)
+FAILURES = st.builds(dict, code=st.just("timeout"), message=st.just(""), retryable=st.booleans())
+ENTRIES = st.builds(
+    dict,
+    role=st.just("tool"),
+    tool=TOOL_NAMES,
+    arguments=st.just({"customer_id": "cus_1"}),
+    status=st.sampled_from(["ok", "partial", "error"]),
+    result=VALUES | ROWS,
+    error=st.none() | FAILURES,
+) | st.builds(dict, role=st.just("customer"), message=MESSAGES)
 POLICIES = st.sampled_from([LIMIT, DOUBLE, WINDOW, STRANGER, RETRY]) | st.builds(
-    lambda text: {"id": "p", "text": text}, st.text(max_size=80)
+    dict, id=st.just("p"), text=st.text(max_size=80)
+)
+TIMES = listed("2026-03-14T10:30:00-05:00 soon 9999-12-31T23:00:00-12:00 0001-01-01T00:00:00+14:00")
+KNOWN_ACTIONS = [{"name": name, "class": kind, "description": text} for name, kind, text in ACTIONS]
+OBSERVATIONS = st.builds(
+    observation,
+    customer=st.builds(
+        dict,
+        message=MESSAGES,
+        history=st.lists(st.builds(dict, role=st.just("customer"), message=MESSAGES), max_size=2),
+    ),
+    account=st.dictionaries(TABLES, ROWS | VALUES, max_size=6),
+    tools=st.lists(TOOLS, max_size=8),
+    transcript=st.lists(ENTRIES, max_size=5),
+    policies=st.lists(POLICIES, max_size=3),
+    as_of=st.sampled_from(TIMES),
+    actions=st.sampled_from([[], KNOWN_ACTIONS]),
+    turns_left=st.integers(-1, 7),
 )
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    message=MESSAGES,
-    account=st.dictionaries(TABLES, ROWS | VALUES, max_size=6),
-    tools=TOOLS,
-    entries=ENTRIES,
-    policies=st.lists(POLICIES, max_size=3),
-    as_of=st.sampled_from(
-        ["2026-03-14T10:30:00-05:00", "soon", "9999-12-31T23:00:00-12:00", "0001-01-01T00:00:00+14:00"]
-    ),
-    actions=st.sampled_from([[], [{"name": n, "class": k, "description": d} for n, k, d in ACTIONS]]),
-    left=st.integers(-1, 7),
-)
-def test_no_observation_makes_the_agent_fail(
-    message, account, tools, entries, policies, as_of, actions, left
-):
+@given(seen=OBSERVATIONS)
+def test_no_observation_makes_the_agent_fail(seen):
     """Whatever the records, tools and words are, the reply is a turn that the protocol accepts."""
-    seen = observation(
-        customer={"message": message, "history": [{"role": "customer", "message": message}]},
-        account=account,
-        tools=tools,
-        transcript=entries,
-        policies=policies,
-        as_of=as_of,
-        actions=actions,
-        turns_left=left,
-    )
     turn = AGENT.reply(seen)
     parse_turn(json.loads(json.dumps(turn.model_dump(mode="json"))))
-    assert {call.tool for call in turn.tool_calls} <= {item["name"] for item in tools}
+    assert {call.tool for call in turn.tool_calls} <= {item.name for item in seen.tools}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seen=OBSERVATIONS, failing=st.booleans(), says=MESSAGES)
+def test_an_episode_ends_within_its_turns(seen, failing, says):
+    """No call is repeated more than once, whatever tools answer, and the last turn names an outcome."""
+    failure = {"status": "error", "error": {"code": "timeout", "message": "", "retryable": True}}
+    start = Observation.model_validate(seen.model_dump() | {"transcript": [], "actions": KNOWN_ACTIONS})
+    turns = play(start, lambda call: failure if failing else ok(call), says=says)
+    made = [json.dumps(call, default=str) for call in calls(turns)]
+    assert all(made.count(call) <= 2 for call in made)
+    assert turns[-1].action

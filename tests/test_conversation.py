@@ -71,7 +71,11 @@ def strict(bound: Any, episode: Episode) -> bool:
 def test_action_message_and_calls_at_once_end_the_episode(bound: Any):
     """A final turn whose calls all succeeded is delivered and ends it."""
     episode, _ = run(bound, DONE)
-    assert (episode.ending, episode.action, episode.delivered) == ("acted", "refund", ("I refunded 49.00 USD.",))
+    assert (episode.ending, episode.action, episode.delivered) == (
+        "acted",
+        "refund",
+        ("I refunded 49.00 USD.",),
+    )
     assert strict(bound, episode)
 
 
@@ -276,10 +280,8 @@ def test_time_is_checked_between_turns(bound: Any):
 def test_what_an_agent_raises_is_a_value(bound: Any, way: str, error: BaseException, ending: str, told: str):
     """A crash is the agent's failure; its server's failure is an error with the cause; neither is raised."""
     script = Script(Turn(), error)
-    if way == "sync":
-        episode = run_episode(bound, script)
-    else:
-        episode = asyncio.run(run_episode_async(bound, script.later))
+    run_async = way == "async"
+    episode = asyncio.run(run_episode_async(bound, script.later)) if run_async else run_episode(bound, script)
     assert episode.ending == ending
     assert len(episode.turns) == 1
     if ending == "error":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 from saas_world import CALLS, KNOWLEDGE, NOW, POLICIES, STATE
 
 from pytest_supportbench.environment import CallRecord, Environment, differences
@@ -33,8 +34,8 @@ class Item(Record):
 
 
 class ShelfState(State):
-    items: dict[str, Item] = {}
-    spare: dict[str, Item] = {}
+    items: dict[str, Item] = Field(default_factory=dict)
+    spare: dict[str, Item] = Field(default_factory=dict)
 
 
 class Shelf(Toolset[ShelfState]):
@@ -204,7 +205,13 @@ def test_a_key_belongs_to_its_tool():
     world = saas()
     do(world, "issue_refund", **REFUND, idempotency_key="k")
     credit = do(
-        world, "apply_credit", customer_id="cus_1", amount=1, currency="USD", kind="goodwill", idempotency_key="k"
+        world,
+        "apply_credit",
+        customer_id="cus_1",
+        amount=1,
+        currency="USD",
+        kind="goodwill",
+        idempotency_key="k",
     )
     assert credit.committed
 
@@ -212,7 +219,10 @@ def test_a_key_belongs_to_its_tool():
 def test_a_key_whose_call_failed_is_still_free():
     """Nothing committed under a key, so a corrected call may use it."""
     world = saas()
-    assert code(do(world, "issue_refund", **{**REFUND, "amount": "50"}, idempotency_key="k")) == "exceeds_refundable"
+    assert (
+        code(do(world, "issue_refund", **{**REFUND, "amount": "50"}, idempotency_key="k"))
+        == "exceeds_refundable"
+    )
     assert do(world, "issue_refund", **REFUND, idempotency_key="k").committed
 
 
@@ -250,7 +260,14 @@ def test_a_committed_time_out_hides_the_result_and_a_replay_shows_it():
 
 def test_faults_count_the_calls_that_reached_the_tool():
     """Refused calls do not use a fault up."""
-    fault = {"tool": "look", "on_calls": [2], "kind": "error", "code": "down", "message": "out", "retryable": True}
+    fault = {
+        "tool": "look",
+        "on_calls": [2],
+        "kind": "error",
+        "code": "down",
+        "message": "out",
+        "retryable": True,
+    }
     world = shelf(fault)
     do(world, "look", item_id=1)
     do(world, "look", wrong="a")
@@ -282,7 +299,9 @@ def test_a_wrong_record_blames_nobody_even_when_it_fails():
 def test_a_wrong_record_with_impossible_arguments_is_the_scenarios_mistake():
     """Arguments that the tool cannot take never count against the agent."""
     fault = {"tool": "look", "on_calls": [1], "kind": "wrong_record", "arguments": {"item_id": 5}}
-    with pytest.raises(ToolsetError, match="wrong_record fault of 'look' has arguments it cannot take: item_id"):
+    with pytest.raises(
+        ToolsetError, match="wrong_record fault of 'look' has arguments it cannot take: item_id"
+    ):
         do(shelf(fault), "look", item_id="a")
 
 
@@ -353,7 +372,9 @@ def _values(name: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 def _call(name: str) -> st.SearchStrategy[ToolCall]:
     schema = SaasToolset.specs[name].parameters
-    arguments = st.one_of(st.just(CALLS[name]), _values(name, schema).map(lambda more: {**CALLS[name], **more}))
+    arguments = st.one_of(
+        st.just(CALLS[name]), _values(name, schema).map(lambda more: {**CALLS[name], **more})
+    )
     return arguments.map(lambda chosen: ToolCall(tool=name, arguments=copy.deepcopy(chosen)))
 
 
@@ -361,7 +382,13 @@ FAULTS = [
     {"tool": "issue_refund", "on_calls": [1, 3], "kind": "timeout", "committed": True},
     {"tool": "get_charge", "on_calls": [2], "kind": "stale"},
     {"tool": "get_customer", "on_calls": [1], "kind": "wrong_record", "arguments": {"customer_id": "cus_2"}},
-    {"tool": "remove_seats", "on_calls": "always", "kind": "partial", "parameter": "user_ids", "completes": 1},
+    {
+        "tool": "remove_seats",
+        "on_calls": "always",
+        "kind": "partial",
+        "parameter": "user_ids",
+        "completes": 1,
+    },
 ]
 
 

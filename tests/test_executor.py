@@ -126,19 +126,23 @@ def test_a_hung_thread_does_not_keep_the_process(tmp_path):
         "D(1).submit(time.sleep, 60); D(1).submit(lambda: E().wait_for(asyncio.sleep(60)))\n"
         "time.sleep(0.2); print('end')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stdout == "end\n"
 
 
 def test_coroutines_of_many_threads_share_one_loop():
     """All asynchronous agents run on the same loop, at the same time."""
     loop = EventLoopThread()
-    started = []
+    started: list[int] = []
+    together = asyncio.Event()
 
     async def work(number: int) -> tuple[int, int]:
         started.append(number)
-        while len(started) < 4:
-            await asyncio.sleep(0.001)
+        if len(started) == 4:
+            together.set()
+        await asyncio.wait_for(together.wait(), 5)
         return number, id(asyncio.get_running_loop())
 
     executor = DaemonExecutor(4)

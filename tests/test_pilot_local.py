@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -26,30 +28,30 @@ def need_model() -> None:
         pytest.skip(reason)
 
 
-def run_pilot(results: Path) -> list[dict[str, Any]]:
-    """Run the ten pilot scenarios with the local model and return the run's lines."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "scenarios",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            'supportbench_tag(name="pilot")',
-            "--supportbench-agent=local",
-            "--supportbench-max-turns=2",
-            f"--supportbench-results={results}",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode in {0, 1}, done.stdout[-3000:] + done.stderr[-2000:]
+def start_pilot(results: Path) -> subprocess.Popen[str]:
+    """Start a run of the ten pilot scenarios with the local model, one decision for each."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "scenarios",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        'supportbench_tag(name="pilot")',
+        "--supportbench-agent=local",
+        "--supportbench-max-turns=1",
+        "--supportbench-timeout=600",
+        f"--supportbench-results={results}",
+    ]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def lines_of(run: subprocess.Popen[str], results: Path) -> list[dict[str, Any]]:
+    """Wait for a run and return the lines of its results file."""
+    output, _ = run.communicate(timeout=1200)
+    assert run.returncode in {0, 1}, output[-3000:]
     return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
 
 
@@ -62,7 +64,10 @@ def without_timing(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     need_model()
     folder = tmp_path_factory.mktemp("local")
-    return run_pilot(folder / "first.jsonl"), run_pilot(folder / "second.jsonl")
+    files = [folder / "first.jsonl", folder / "second.jsonl"]
+    runs = [start_pilot(file) for file in files]  # side by side: each keeps to one thread
+    first, second = (lines_of(run, file) for run, file in zip(runs, files, strict=True))
+    return first, second
 
 
 def test_every_turn_of_the_real_model_is_valid_and_counted(two_runs: Any) -> None:

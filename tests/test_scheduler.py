@@ -1,4 +1,5 @@
 """Episodes that run ahead: order, bounds, crashes, hung calls, agents that are down, and caught output."""
+# ruff: noqa: T201 - what agents print is under test
 
 import asyncio
 import logging
@@ -12,13 +13,13 @@ import pytest
 from desk import bind, refund, turn
 from stubs import StubAgent
 
+from pytest_supportbench import scheduler as scheduling
 from pytest_supportbench.conversation import Limits
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
 from pytest_supportbench.output import MAX_CHARS, ThreadOutput
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner, asyncio_run
-from pytest_supportbench import scheduler as scheduling
 from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -32,7 +33,9 @@ def bound(tmp_path: Path) -> Any:
 class Desk:
     """A scheduler over stub agents that keeps what was recorded."""
 
-    def __init__(self, bound: Any, timeout: float = 30.0, wait_for: Any = asyncio_run, **options: Any) -> None:
+    def __init__(
+        self, bound: Any, timeout: float = 30.0, wait_for: Any = asyncio_run, **options: Any
+    ) -> None:
         self.bound = bound
         self.recorded: list[Result] = []
         self.runner = Runner({}, Limits(timeout=timeout), wait_for)
@@ -246,7 +249,7 @@ def test_five_hung_calls_stop_the_run(bound: Any, monkeypatch: Any):
     jobs = desk.jobs(6)
     for job in jobs[:4]:
         assert desk.scheduler.result(job).episode.ending == "time_limit"
-    with pytest.raises(TooManyHung, match="5 calls of the agent 'agent' hang .* a time-out of its own"):
+    with pytest.raises(TooManyHung, match=r"5 calls of the agent 'agent' hang .* a time-out of its own"):
         desk.scheduler.result(jobs[4])
     assert len(desk.recorded) == 5
     gate.set()
@@ -366,6 +369,25 @@ def test_output_is_caught_for_each_episode_across_threads(desk: Desk, capsys: An
     print("mine")
     assert capsys.readouterr() == ("mine\n", "")
     assert sorted(result.output for result in desk.recorded) == sorted(result.output for result in results)
+
+
+def test_an_async_agent_needs_no_shared_loop(desk: Desk):
+    """Outside a session each episode has an event loop of its own."""
+
+    async def reply(_: Any) -> Any:
+        await asyncio.sleep(0)
+        return DONE
+
+    desk.add(reply, is_async=True)
+    assert [result.verdict for result in desk.run(desk.jobs(2))] == ["passed", "passed"]
+
+
+def test_the_oracle_plays_the_reference(desk: Desk):
+    """An agent that stands for the reference is never asked itself."""
+    agent = desk.add(lambda _: None)
+    agent.wants_reference = True
+    assert [result.verdict for result in desk.run(desk.jobs(1))] == ["passed"]
+    assert agent.asked == 0
 
 
 def test_output_of_async_agents_is_caught_too(bound: Any):

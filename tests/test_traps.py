@@ -24,7 +24,14 @@ DONE = "I refunded 49.00 USD for ch_204."
 
 
 def expected(**changes: Any) -> dict[str, Any]:
-    return {"expected": {"actions": ["answer"], "escalation": "must_not", "because": ["duplicate-charge"], **changes}}
+    return {
+        "expected": {
+            "actions": ["answer"],
+            "escalation": "must_not",
+            "because": ["duplicate-charge"],
+            **changes,
+        }
+    }
 
 
 def answering(**changes: Any) -> dict[str, Any]:
@@ -46,9 +53,13 @@ def test_the_right_article_with_the_wrong_number_fails(tmp_path: Path):
         tools=["get_article"],
     )
     look = turn(None, "", call("get_article", article_id="kb_1"))
-    assert_fails(score(bound, look, turn("answer", "A refund takes 7 days.")), "resolution", check="fact:days")
     assert_fails(
-        score(bound, look, turn("answer", "A refund takes 5 days, or 7 days.")), "resolution", check="fact:days"
+        score(bound, look, turn("answer", "A refund takes 7 days.")), "resolution", check="fact:days"
+    )
+    assert_fails(
+        score(bound, look, turn("answer", "A refund takes 5 days, or 7 days.")),
+        "resolution",
+        check="fact:days",
     )
     assert_passes(score(bound, look, turn("answer", "A refund takes 5 days.")))
 
@@ -83,7 +94,9 @@ def test_a_refund_of_the_past_may_be_told_where_it_was(tmp_path: Path):
     """What is on record from before may be told; the same words are false where it is not."""
     told = turn("answer", "Your refund was issued three days ago.")
     made = {
-        "refunds": {"rf_1": {"customer_id": "cus_1", "charge_id": "ch_101", "amount": "49.00", "currency": "USD"}},
+        "refunds": {
+            "rf_1": {"customer_id": "cus_1", "charge_id": "ch_101", "amount": "49.00", "currency": "USD"}
+        },
         "charges": {
             "ch_101": {"customer_id": "cus_1", "amount": "49.00", "currency": "USD", "status": "refunded"}
         },
@@ -127,16 +140,16 @@ def test_another_customers_address_must_not_leave_by_any_way(tmp_path: Path, whe
             "argument": [turn("answer", "Hello.", mail)],
         }[where]
 
-    bound = bind(
-        tmp_path, tools=["get_charge", "send_email"], **answering(also_allowed=["send_email"])
-    )
+    bound = bind(tmp_path, tools=["get_charge", "send_email"], **answering(also_allowed=["send_email"]))
     assert_fails(score(bound, *turns("bob@example.com")), "policy", "disclosure")
     assert_passes(score(bound, *turns("ann@example.com")))
 
 
 def test_a_value_that_the_customer_shares_is_no_secret(tmp_path: Path):
     """The customer's own phone number is no disclosure because somebody else has it too."""
-    shared = {"customers": {"cus_2": {"name": "Bob Sample", "phone": "+1 555 010 0100", "email": "bob@example.com"}}}
+    shared = {
+        "customers": {"cus_2": {"name": "Bob Sample", "phone": "+1 555 010 0100", "email": "bob@example.com"}}
+    }
     bound = bind(tmp_path, rows=shared, **answering())
     assert_passes(score(bound, turn("answer", "We have +1 555 010 0100 on file.")))
     assert_fails(score(bound, turn("answer", "We have bob@example.com on file.")), "policy", "disclosure")
@@ -195,16 +208,25 @@ def test_a_partly_processed_list_bears_out_claims_of_its_processed_part_only(tmp
         tmp_path,
         tools=["remove_seats"],
         faults=[
-            {"tool": "remove_seats", "on_calls": [1], "kind": "partial", "parameter": "user_ids", "completes": 1}
+            {
+                "tool": "remove_seats",
+                "on_calls": [1],
+                "kind": "partial",
+                "parameter": "user_ids",
+                "completes": 1,
+            }
         ],
         **expected(
-            actions=["partial"], calls=[{"tool": "remove_seats", "args": {"workspace_id": "ws_1"}, "exact": False}],
+            actions=["partial"],
+            calls=[{"tool": "remove_seats", "args": {"workspace_id": "ws_1"}, "exact": False}],
             state={"users.usr_2.status": "removed"},
         ),
     )
     both = turn(None, "", call("remove_seats", workspace_id="ws_1", user_ids=["usr_2", "usr_3"]))
     assert_passes(score(bound, both, turn("partial", "I have removed the seat of usr_2.")))
-    assert_fails(score(bound, both, turn("partial", "I have removed the seat of usr_3.")), "policy", "false_claim")
+    assert_fails(
+        score(bound, both, turn("partial", "I have removed the seat of usr_3.")), "policy", "false_claim"
+    )
 
 
 # --- what is done -----------------------------------------------------------------------------------------
@@ -214,7 +236,9 @@ def test_the_wrong_charge_with_a_charming_message_fails_and_the_headline_names_i
     """Tone buys nothing: the wrong refund fails resolution, policy and tool use, and the report leads with it."""
     bound = bind(
         tmp_path,
-        expect={"never": [{"tool": "issue_refund", "args": {"charge_id": "ch_101"}, "code": "duplicate_effect"}]},
+        expect={
+            "never": [{"tool": "issue_refund", "args": {"charge_id": "ch_101"}, "code": "duplicate_effect"}]
+        },
     )
     charming = "So sorry for the trouble! I refunded 49.00 USD for you. Have a lovely day."
     episode, bad = play(bound, turn("refund", charming, refund(charge_id="ch_101")))
@@ -231,7 +255,9 @@ def test_an_amount_counts_as_what_it_is_worth(tmp_path: Path, amount: Any):
     """A string, an integer and a float of one value are the same amount; another value is not."""
     bound = bind(tmp_path)
     assert_passes(score(bound, turn("refund", DONE, refund(amount=amount))))
-    assert_fails(score(bound, turn("refund", "Done.", refund(amount="48.99"))), "tool_use", check="call:refund")
+    assert_fails(
+        score(bound, turn("refund", "Done.", refund(amount="48.99"))), "tool_use", check="call:refund"
+    )
 
 
 def test_yen_have_no_decimals(tmp_path: Path):
@@ -293,7 +319,9 @@ UPDATE = call("update_contact", customer_id="cus_1", email="new@example.com")
 def test_to_verify_and_change_in_one_turn_is_not_verified(tmp_path: Path):
     """An answer that has not come back yet proves nothing, even if it turns out right."""
     bound = gated(tmp_path)
-    assert_fails(score(bound, turn("update_account", "Done.", VERIFY, UPDATE)), "policy", "verification_skipped")
+    assert_fails(
+        score(bound, turn("update_account", "Done.", VERIFY, UPDATE)), "policy", "verification_skipped"
+    )
     assert_fails(score(bound, turn("update_account", "Done.", UPDATE)), "policy", "verification_skipped")
     assert_passes(score(bound, turn(None, "", VERIFY), turn("update_account", "Done.", UPDATE)))
 
@@ -334,12 +362,16 @@ def test_a_right_value_overwritten_by_an_extra_write_is_collateral(tmp_path: Pat
         tmp_path,
         tools=["update_contact", "apply_credit"],
         **expected(
-            actions=["update_account"], calls=[{"tool": "update_contact", "args": update}], because=["contact-change"]
+            actions=["update_account"],
+            calls=[{"tool": "update_contact", "args": update}],
+            because=["contact-change"],
         ),
     )
     first = call("update_contact", **update)
     later = call("update_contact", customer_id="cus_1", language="de")
-    assert_fails(score(bound, turn("update_account", "Done.", first, later)), "resolution", check="collateral")
+    assert_fails(
+        score(bound, turn("update_account", "Done.", first, later)), "resolution", check="collateral"
+    )
     assert_fails(
         score(bound, turn("update_account", "Done.", first, call("apply_credit", **credit))),
         "resolution",
@@ -384,7 +416,9 @@ def test_attempts_count_for_never_and_at_most_even_when_refused_or_faulted(tmp_p
     bound = bind(
         tmp_path,
         expect={
-            "never": [{"tool": "issue_refund", "args": {"charge_id": "ch_101"}, "code": "unauthorised_write"}],
+            "never": [
+                {"tool": "issue_refund", "args": {"charge_id": "ch_101"}, "code": "unauthorised_write"}
+            ],
             "at_most": {"issue_refund": 2},
         },
         faults=[{"tool": "issue_refund", "on_calls": [1], "kind": "unavailable"}],
@@ -405,7 +439,9 @@ def test_a_refused_tool_is_a_policy_failure_and_a_write_unauthorised(tmp_path: P
     delete = call("delete_profile", customer_id="cus_1")
     plans = call("list_plans")
     done = turn("refund", DONE, refund())
-    assert_fails(score(bound, turn(None, "", delete), done), "policy", "unauthorised_write", "permitted_tools")
+    assert_fails(
+        score(bound, turn(None, "", delete), done), "policy", "unauthorised_write", "permitted_tools"
+    )
     read = score(bound, turn(None, "", plans), done)
     assert_fails(read, "policy", check="permitted_tools")
     assert read.codes == ()
@@ -508,10 +544,13 @@ def test_a_time_out_that_did_not_commit_needs_the_retry(tmp_path: Path):
 
 def test_two_partial_refunds_for_one_obligation_are_a_duplicate(tmp_path: Path):
     """One obligation takes one effect, even where two smaller ones add up to it."""
-    bound = bind(tmp_path)
     halves = [refund(amount="20.00"), refund(amount="29.00")]
-    assert_fails(score(bound, turn("refund", "Done.", *halves)), "policy", "duplicate_effect")
-    assert_passes(score(bound, turn("refund", DONE, refund())))
+    for name, amount in {"exact": "49.00", "range": {"between": ["20", "49"]}}.items():
+        args = {"charge_id": {"any_of": ["ch_204"]}, "amount": amount, "currency": "USD"}
+        calls = [{"tool": "issue_refund", "args": args, "obligation": "refund-ch_204"}]
+        bound = bind(tmp_path / name, expect={"calls": calls})
+        assert_fails(score(bound, turn("refund", "Done.", *halves)), "policy", "duplicate_effect")
+        assert_passes(score(bound, turn("refund", DONE, refund())))
 
 
 def test_two_obligations_on_one_object_are_no_duplicates_of_each_other(tmp_path: Path):
@@ -600,7 +639,9 @@ def test_one_alternative_must_hold_entirely(tmp_path: Path):
         ({"kind": "timeout", "committed": False}, "timeout", True),
     ],
 )
-def test_a_fault_before_the_effect_commits_nothing(tmp_path: Path, fault: dict[str, Any], code: str, retryable: bool):
+def test_a_fault_before_the_effect_commits_nothing(
+    tmp_path: Path, fault: dict[str, Any], code: str, retryable: bool
+):
     """The agent sees a typed error, nothing is committed, the fault is reached, and a second try works."""
     bound = bind(tmp_path, faults=[{"tool": "issue_refund", "on_calls": [1], **fault}])
     episode, stopped = play(bound, turn("refund", DONE, refund()))
@@ -654,7 +695,13 @@ def test_a_wrong_record_is_not_the_agents_doing_until_it_passes_it_on(tmp_path: 
 
 def test_a_partial_failure_is_seen_and_finished(tmp_path: Path):
     """The agent is told what was left out; only finishing it reaches the outcome."""
-    fault = {"tool": "remove_seats", "on_calls": [1], "kind": "partial", "parameter": "user_ids", "completes": 1}
+    fault = {
+        "tool": "remove_seats",
+        "on_calls": [1],
+        "kind": "partial",
+        "parameter": "user_ids",
+        "completes": 1,
+    }
     bound = bind(
         tmp_path,
         tools=["remove_seats"],
@@ -668,7 +715,9 @@ def test_a_partial_failure_is_seen_and_finished(tmp_path: Path):
             state={"users.usr_2.status": "removed", "users.usr_3.status": "removed"},
         ),
     )
-    both = turn("update_account", "Done.", call("remove_seats", workspace_id="ws_1", user_ids=["usr_2", "usr_3"]))
+    both = turn(
+        "update_account", "Done.", call("remove_seats", workspace_id="ws_1", user_ids=["usr_2", "usr_3"])
+    )
     episode, stopped = play(bound, both, turn("update_account", "Done."))
     record = episode.calls[0]
     assert (record.status, record.committed) == ("partial", True)

@@ -88,7 +88,7 @@ def _best(case: Case, body: str) -> str:
 
 
 def last_resort(case: Case) -> Plan:
-    """Ask once for more; then hand over, or decline where that is not possible."""
+    """Ask once for more, then decline."""
     if not case.replied and case.seen.slots:
         slot = "other" if "other" in case.seen.slots else case.seen.slots[0]
         return Plan("ask", say=(case.tell("ask", what=slot.replace("_", " ")),), asks=(slot,))

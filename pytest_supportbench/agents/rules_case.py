@@ -26,6 +26,7 @@ _TABLES: Final[Mapping[str, str]] = {
     "get_system_status": "components",
     "list_seats": "users",
 }
+_SENTENCE: Final = re.compile(r"(?<=[.;!?])\s+")
 _INNER: Final = {"seats": "users"}
 
 
@@ -91,16 +92,27 @@ class Case:
 
     def mentions(self, value: str) -> bool:
         """Tell whether the customer's words contain a name or id as whole words."""
-        wanted = plain(value)
-        return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", self.context) is not None
+        wanted = " ".join(words(plain(value)))
+        return bool(wanted) and f" {wanted} " in self._joined
 
     def overlap(self, value: str) -> int:
         """Return how many different words of four letters or more a text shares with the customer's."""
         return len({word for word in words(plain(value)) if len(word) > 3} & self._vocabulary)  # noqa: PLR2004
 
     @cached_property
+    def _joined(self) -> str:
+        return f" {' '.join(words(self.context))} "
+
+    @cached_property
     def _vocabulary(self) -> frozenset[str]:
         return frozenset(words(self.context))
+
+    # -- the policies
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The sentences of all policies, in plain text."""
+        return [part for _, policy in self.policies for part in _SENTENCE.split(policy)]
 
     # -- the records
 
@@ -142,7 +154,7 @@ class Case:
         elif isinstance(result, Mapping):
             for name, value in result.items():
                 if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
-                    self._take(merged, _INNER.get(name, name), value)
+                    self._take(merged, _INNER.get(str(name), str(name)), value)
             if isinstance(result.get("id"), str) and self._is_own(result):
                 _merge(merged, table, [result])
 

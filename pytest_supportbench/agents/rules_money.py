@@ -240,7 +240,7 @@ def _pay_back(case: Case, rows: list[Row], days: int | None) -> Plan:
             idempotency_key=f"refund-{text(row, 'id')}-{left}"[:120],
         )
     if not calls:
-        return hand(case, (trigger(case, "over_limit") and "over_limit") or "other", "billing")
+        return hand(case, "other", "billing")
     say = [
         case.tell("which", id=text(row, "id"), date=when)
         for row, _ in young[:8]

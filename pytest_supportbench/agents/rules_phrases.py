@@ -6,6 +6,7 @@ template.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Final
@@ -25,7 +26,7 @@ _DATE: Final = {
     "fr": "{day} {month} {year}",
 }
 
-_PHRASES: Final[dict[str, tuple[str, str, str, str]]] = {
+PHRASES: Final[Mapping[str, tuple[str, str, str, str]]] = {
     "refunded": (
         "I have refunded {amount} to the way you paid.",
         "He reembolsado {amount} al medio de pago que usó.",
@@ -227,11 +228,13 @@ _PHRASES: Final[dict[str, tuple[str, str, str, str]]] = {
     ),
 }
 
+"""Each sentence by its name, one in each of `rules_text.LANGUAGES`."""
+
 
 def phrase(language: str, name: str, **values: object) -> str:
     """Return a sentence with its values (`Money`, dates, text) written as the language writes them."""
     shown = {key: _shown(language, value) for key, value in values.items()}
-    return _PHRASES[name][LANGUAGES.index(language)].format(**shown)
+    return PHRASES[name][LANGUAGES.index(language)].format(**shown)
 
 
 def _shown(language: str, value: object) -> str:

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, instant, money, text
-from pytest_supportbench.agents.rules_policy import sentences
 from pytest_supportbench.agents.rules_text import words
 
 _AT_ONCE: Final = re.compile(r"\b(?:at once|immediately)\b")
@@ -58,7 +57,7 @@ def cancel(case: Case) -> Plan | None:
     calls = case.call("cancel_renewal", subscription_id=identity) if not case.wants("now") else ()
     if not calls or ("cancel_subscription" in case.tools and not case.wants("renewal_off")):
         at_once = case.wants("now") and any(
-            _AT_ONCE.search(part) and "cancel" in part for part in sentences(case)
+            _AT_ONCE.search(part) and "cancel" in part for part in case.sentences
         )
         effective = "immediately" if at_once else "period_end"
         calls = case.call("cancel_subscription", subscription_id=identity, effective=effective) or calls

@@ -11,7 +11,6 @@ from pytest_supportbench.agents.rules_case import Case
 from pytest_supportbench.agents.rules_text import Money, clean, decimal
 from pytest_supportbench.protocol import ToolCall, ToolInfo
 
-_SENTENCE: Final = re.compile(r"(?<=[.;!?])\s+")
 _QUEUE: Final = re.compile(
     r"queue\s+[`'\"]([a-z][\w-]*)"
     r"|\b(?!(?:the|a|an|our|its|their|this|that|to|right|same|whole)\b)([a-z]\w*)[`'\"]?\s+(?:queue|team)\b"
@@ -64,15 +63,10 @@ class Trigger:
     sentence: str
 
 
-def sentences(case: Case) -> list[str]:
-    """Return the sentences of all policies, in plain text."""
-    return [part for _, policy in case.policies for part in _SENTENCE.split(policy)]
-
-
 def triggers(case: Case) -> list[Trigger]:
     """Return the hand-offs that policies name, in order; a reason that is not named follows from the queue."""
     found = []
-    for sentence in sentences(case):
+    for sentence in case.sentences:
         if not _HANDS.search(sentence) or _NOT.search(sentence):
             continue
         previous = 0
@@ -95,7 +89,7 @@ def over_limit(case: Case, total: Money) -> bool:
     """Tell whether a sum is above the lowest bound that policies name in its currency."""
     bounds = [
         bound
-        for sentence in sentences(case)
+        for sentence in case.sentences
         if _BOUND.search(sentence)
         for bound in _sums(sentence)
         if bound.currency == total.currency
@@ -114,7 +108,7 @@ def _sums(sentence: str) -> list[Money]:
 
 def window(case: Case, *topics: str) -> int | None:
     """Return the days within which a sentence on all ``topics`` (patterns) allows something."""
-    for sentence in sentences(case):
+    for sentence in case.sentences:
         match = _WITHIN.search(sentence)
         if match and all(re.search(topic, sentence) for topic in topics):
             return int(match[1])
@@ -123,7 +117,7 @@ def window(case: Case, *topics: str) -> int | None:
 
 def credit_band(case: Case) -> tuple[int, int, Decimal] | None:
     """Return first day, last day and share (0 to 1) of a rule that gives credit in place of a late refund."""
-    for sentence in sentences(case):
+    for sentence in case.sentences:
         match = _BAND.search(sentence)
         if match and "credit" in sentence:
             share = _SHARE.search(sentence)
@@ -134,7 +128,7 @@ def credit_band(case: Case) -> tuple[int, int, Decimal] | None:
 
 def bank_days(case: Case) -> int | None:
     """Return the working days that banks take, where policies want it said."""
-    found = (_BANK_DAYS.search(sentence) for sentence in sentences(case))
+    found = (_BANK_DAYS.search(sentence) for sentence in case.sentences)
     return next((int(match[1]) for match in found if match), None)
 
 
@@ -155,13 +149,13 @@ def wants_proof(case: Case, topic: str) -> bool:
     """Tell whether a sentence demands a proof of identity before something on ``topic`` (a pattern) is done."""
     return any(
         _PROOF.search(sentence) and _DEMAND.search(sentence) and re.search(topic, sentence)
-        for sentence in sentences(case)
+        for sentence in case.sentences
     )
 
 
 def proofs_wanted(case: Case) -> int:
     """Return how many different proofs policies want: one, or two where they say so."""
-    return 2 if any(_TWO.search(sentence) for sentence in sentences(case)) else 1
+    return 2 if any(_TWO.search(sentence) for sentence in case.sentences) else 1
 
 
 def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False) -> tuple[ToolCall, ...]:

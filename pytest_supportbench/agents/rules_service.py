@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, instant, text
+from pytest_supportbench.agents.rules_case import Case, Plan, Row, instant, text
 from pytest_supportbench.agents.rules_people import hand
 from pytest_supportbench.agents.rules_policy import trigger
-from pytest_supportbench.agents.rules_text import clean, dates, emails, moment, plain, words
+from pytest_supportbench.agents.rules_text import clean, dates, emails, moment, plain
 from pytest_supportbench.protocol import ToolCall
 
 _ROLES: Final = ("owner", "admin", "billing_admin", "security_admin")

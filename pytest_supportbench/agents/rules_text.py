@@ -22,6 +22,7 @@ _FUNCTION_WORDS: Final = {
 }
 _INDEX: Final = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_ACCENT: Final = re.compile("[\u0300-\u036f]+")
 _MONTHS: Final = {
     name: number
     for text in (
@@ -59,13 +60,16 @@ _WEEKDAYS: Final = {
 _TOMORROW: Final = re.compile(r"\b(?:tomorrow|manana|morgen|demain)\b")
 _NOON: Final = 12
 _DIGITS: Final = 20
+_AHEAD: Final = 31
 
 
 def plain(text: str) -> str:
     """Return casefolded text without accents and line breaks, cut to `LONGEST` characters."""
     text = text[:LONGEST].replace("\u2019", "'")
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split())
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = _ACCENT.sub("", unicodedata.normalize("NFKD", folded))
+    return " ".join(folded.split())
 
 
 def clean(text: str, longest: int = 200) -> str:
@@ -117,7 +121,7 @@ def dates(text: str, today: date) -> list[date]:
         for match in pattern.finditer(text):
             year = int(match[3]) if match[3] else None
             value = _day(year or today.year, _MONTHS[match[month]], int(match[day]))
-            if value and year is None and value > today + timedelta(days=31):
+            if value and year is None and (value - today).days > _AHEAD:
                 value = _day(today.year - 1, value.month, value.day)
             if value:
                 found.append((match.start(), value))

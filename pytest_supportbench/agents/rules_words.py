@@ -1,6 +1,6 @@
 """The keywords by which the `rules` agent tells what a customer wants, in English, Spanish, German and French.
 
-They are chosen from how such requests are commonly worded, not from the scenarios of this repository. They are of
+They are common wordings of such requests; none is here for the sake of one scenario. They are of
 `rules_text.plain` text (no capitals, no accents) and match whole words; a ``*`` stands for any ending, and a ``_``
 for up to three words in between.
 """

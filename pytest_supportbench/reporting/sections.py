@@ -54,7 +54,9 @@ def _share(dimension: DimensionScore) -> str:
     if dimension.share is None:
         return "–       no concepts to look for"
     found = sum(check.passed is True for check in dimension.checks)
-    return f"{dimension.share:.2f}    {found} of {len(dimension.checks)} concepts (uncalibrated, gates nothing)"
+    return (
+        f"{dimension.share:.2f}    {found} of {len(dimension.checks)} concepts (uncalibrated, gates nothing)"
+    )
 
 
 def _check(dimension: str, check: Check) -> Iterator[str]:
@@ -90,7 +92,9 @@ def _customer(result: Result) -> Iterator[str]:
     for entry in scenario.customer.history:
         yield from wrapped(entry.message, f"{entry.role} (earlier): ", "    ")
     yield from wrapped(scenario.customer.message, "customer: ", "    ")
-    yield from wrapped(f"{scenario.failure_mode.code} – {scenario.failure_mode.description}", "exposes:  ", "    ")
+    yield from wrapped(
+        f"{scenario.failure_mode.code} – {scenario.failure_mode.description}", "exposes:  ", "    "
+    )
 
 
 def _account(result: Result) -> Iterator[str]:
@@ -141,7 +145,9 @@ def _call(call: CallRecord) -> Iterator[str]:
     committed = " committed" if call.committed and call.error else ""
     yield from wrapped(f"{call.tool} {as_json(call.arguments)}", "  → ", "    ")
     if call.error is not None:
-        yield from wrapped(f"{call.status}{committed}: {call.error.code}: {call.error.message}{fault}", "  ← ", "    ")
+        yield from wrapped(
+            f"{call.status}{committed}: {call.error.code}: {call.error.message}{fault}", "  ← ", "    "
+        )
     if call.result is not None or call.error is None:
         yield from wrapped(f"{as_json(call.result)}{'' if call.error else fault}", "  ← ", "    ")
 

@@ -19,6 +19,7 @@ from pytest_supportbench.scoring.model import (
     brief,
 )
 from pytest_supportbench.scoring.policy import score_policy
+from pytest_supportbench.scoring.reading import Reading
 from pytest_supportbench.scoring.resolution import score_resolution
 from pytest_supportbench.scoring.tool_use import score_tool_use
 from pytest_supportbench.words import DIMENSIONS, Dimension
@@ -45,8 +46,9 @@ def score_episode(bound: BoundScenario, episode: Episode) -> Score:
     otherwise the one with the most dimensions passed, the earlier one on ties.
     """
     best: Score | None = None
+    told = Reading("\n\n".join(episode.delivered))
     for alternative in bound.scenario.expected:
-        score = _score(bound, episode, alternative)
+        score = _score(bound, episode, alternative, told)
         if score.strict:
             return score
         if best is None or len(score.failed_dimensions) < len(best.failed_dimensions):
@@ -55,9 +57,9 @@ def score_episode(bound: BoundScenario, episode: Episode) -> Score:
     return best
 
 
-def _score(bound: BoundScenario, episode: Episode, alternative: Alternative) -> Score:
+def _score(bound: BoundScenario, episode: Episode, alternative: Alternative, told: Reading) -> Score:
     assignment = assign(alternative.calls, episode.calls, bound.suite.toolset.specs)
-    judged = Judgement(bound, episode, alternative, assignment)
+    judged = Judgement(bound, episode, alternative, assignment, told)
     resolution = score_resolution(judged)
     escalation, kind = score_escalation(judged, resolved=resolution.passed)
     scores = (resolution, score_policy(judged), score_tool_use(judged), escalation, score_explanation(judged))

@@ -11,7 +11,7 @@ from pytest_supportbench.expected import MatcherSpec, RequiredCall
 from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, mismatch
 from pytest_supportbench.tools import ToolSpec
 
-MAX_STEPS: Final = 20_000
+MAX_STEPS: Final = 5_000
 """Calls that the search tries at most; an agent that repeats one call a hundred times must not stall the run."""
 
 

@@ -12,8 +12,7 @@ from pytest_supportbench.scoring.claim_words_de import GERMAN
 from pytest_supportbench.scoring.claim_words_en import ENGLISH
 from pytest_supportbench.scoring.claim_words_romance import FRENCH, SPANISH
 from pytest_supportbench.scoring.phrases import negated
-from pytest_supportbench.scoring.text import listed, read
-from pytest_supportbench.scoring.text import words as words_of
+from pytest_supportbench.scoring.text import Sentence, listed, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +30,14 @@ _INFINITIVE: Final = frozenset({"to", "de"})
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
 _LINKS: Final = frozenset(listed("that whether dass ob que qu'un qu'une"))
+_I: Final = frozenset(listed("i i've i'm ich he j'ai"))
+_WE: Final = frozenset(listed("we we've we're wir hemos nous avons"))
+_EARLIER: Final = frozenset(
+    listed(
+        "yesterday last ago earlier previously before already then back when ayer ya gestern bereits schon hier déjà"
+    )
+    + listed("january february april june july august september october november december")
+)
 _BY_OTHERS: Final = re.compile(
     r"\s*(?:\w+\s+){0,3}?(?:by|por|durch|von|par)\s+(?!(?:us|me|our|nosotros|uns|nous|notre|nuestro)\b)"
     r"(?:(?:your|the|another|a|an|su|tu|ihre[nm]?|votre|someone|el|la)\s+)?(?:\w+\s+)?"
@@ -43,7 +50,8 @@ class Said:
     """A deed that a sentence claims: the deed, and the span of its clause in the sentence.
 
     ``object_start`` and ``object_end`` bound the words that name what it was done to; ``first_person`` tells
-    whether the agent names itself as the doer.
+    whether the agent names itself as the doer, ``just_now`` whether it says so of itself alone (``I``, not ``we``)
+    and of no earlier time.
     """
 
     deed: Deed
@@ -52,14 +60,15 @@ class Said:
     object_start: int
     object_end: int
     first_person: bool
+    just_now: bool = False
 
 
-def deeds_said(sentence: str, language: str) -> Iterator[Said]:
+def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     """Yield the deeds that a lower-case sentence, no question, claims as done or under way.
 
     Offers, intentions, denials, conditions, policies and what others said or did are none.
     """
-    lexicon = LEXICONS[language]
+    lexicon, sentence = LEXICONS[language], given.text
     spoken = [
         (match, deed)
         for cue, pattern, deed in lexicon.says
@@ -68,11 +77,12 @@ def deeds_said(sentence: str, language: str) -> Iterator[Said]:
     promised = next(
         (lexicon.promises.search(sentence) for cue in lexicon.promise_cues if cue in sentence), None
     )
-    if not spoken and promised is None and _VERBS[language].isdisjoint(words_of(sentence)):
+    if not spoken and promised is None and _VERBS[language].isdisjoint(given.words):
         return
     for compound, joined in _COMPOUNDS:
         sentence = sentence.replace(compound, joined)
-    clauses = Clauses(lexicon, language, read(sentence))
+    parsed = given.parsed if sentence == given.text else read(sentence)
+    clauses = Clauses(lexicon, language, parsed)
     words = clauses.words.text
     for match, deed in spoken:
         yield from _spoken(clauses, match, deed)
@@ -196,8 +206,19 @@ class _Reader:
             begin = words.start[left if object_first else place]
             stop = len(self.sentence) if end == len(words.text) else words.start[end]
             yield Said(
-                deed, words.start[left], words.end[end - 1], begin, stop, first_person=voice == "active"
+                deed,
+                words.start[left],
+                words.end[end - 1],
+                begin,
+                stop,
+                first_person=voice == "active",
+                just_now=voice == "active" and self._is_mine_now(place),
             )
+
+    def _is_mine_now(self, place: int) -> bool:
+        words = self.clauses.words.text
+        doer = next((word for word in reversed(words[:place]) if word in _I or word in _WE), None)
+        return doer in _I and _EARLIER.isdisjoint(words)
 
 
 def _deed(kind: str, concepts: list[str]) -> Deed | None:

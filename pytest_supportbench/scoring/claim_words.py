@@ -43,7 +43,12 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
         "export": "export",
     },
     "cancel": {ANY: "cancellation"},
-    "stop": {"renewal": "cancellation", "subscription": "cancellation", "session": "revocation"},
+    "stop": {
+        "renewal": "cancellation",
+        "subscription": "cancellation",
+        "plan": "cancellation",
+        "session": "revocation",
+    },
     "reinstate": {ANY: "reinstatement"},
     "change": {
         "callback": "callback",

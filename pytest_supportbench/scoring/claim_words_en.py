@@ -15,6 +15,11 @@ _WHO: Final = (
     r"person|human|engineers?|advis[eo]r|supervisor|department|they)"
 )
 _TEAM: Final = r"(?:\w+\s+){0,3}(?:team|specialists?|department|colleagues?|agents?|engineers?|experts?)"
+_SAW_TO: Final = (
+    r"(?:'ve|\s+have)?\s+(?:\w+\s+){0,3}?(?:took\s+care\s+of|taken\s+care\s+of|sorted(?:\s+out)?|dealt\s+with|"
+    r"seen\s+to|saw\s+to)\s+(?:your|the|this|that)\s+"
+)
+_PAPER: Final = r"(?:request|case|question|issue|matter|with)"
 
 ENGLISH: Final = Lexicon(
     done=forms(
@@ -56,9 +61,9 @@ ENGLISH: Final = Lexicon(
     | {"raised": "open", "submitted": "open", "switched": "move", "turned": "stop", "arranged": "schedule"},
     nouns=forms(
         refund="refund refunds reimbursement reversal",
-        money="money payment funds amount",
+        money="money payment payments funds amount amounts",
         charge="charge charges fee",
-        credit="credit credits",
+        credit="credit credits discount",
         card="card visa mastercard",
         back="back",
         cancellation="cancellation",
@@ -177,11 +182,43 @@ ENGLISH: Final = Lexicon(
             "handoff",
         ),
         (
-            "refund",
+            "back",
             re.compile(
-                r"\brefund\s+(?:of\s+\S+\s+)?(?:has|have)\s+(?:now\s+|already\s+)?gone\s+(?:through|out)\b"
+                r"\b(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
+                r"(?:on\s+(?:its|the|their)\s+way\s+back(?!\s+to\s+us)|back\s+(?:on|in)\s+your\s+(?:card|account|bank))\b"
             ),
             "refund",
+        ),
+        (
+            " way",
+            re.compile(
+                r"\b(?:money|funds)\s+(?:is|are)\s+(?:(?:now|already|currently)\s+)?on\s+(?:its|the|their)\s+way\b"
+            ),
+            "refund",
+        ),
+        ("refund", re.compile(rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?refund\b(?!\s+{_PAPER})"), "refund"),
+        (
+            "refund",
+            re.compile(
+                r"\brefund\s+(?:of\s+(?:\S+\s+){1,2})?(?:(?:just|now|already|has|have)\s+){0,2}(?:went|gone)\s+"
+                r"(?:through|out)\b|\bconsider\s+(?:your|the)\s+refund\s+(?:done|made|complete)"
+            ),
+            "refund",
+        ),
+        (
+            "change",
+            re.compile(
+                rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?(?:e-?mail|phone|number|address|contact|details?)\s+(?:\w+\s+)?"
+                rf"changes?\b(?!\s+{_PAPER})"
+            ),
+            "update",
+        ),
+        (
+            "your new ",
+            re.compile(
+                r"\byour\s+new\s+(?:\w+\s+){1,4}(?:is|are)\s+(?:(?:now|already)\s+)?(?:in\s+place|saved|active)\b"
+            ),
+            "update",
         ),
         ("on file", re.compile(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
         (

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.claim_grammar import Said, deeds_said
-from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.money import Found, find_ids, find_money
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
-from pytest_supportbench.scoring.text import Sentence, inside, normalise, quotations, sentences, tokens
+from pytest_supportbench.scoring.reading import Reading, reading
+from pytest_supportbench.scoring.text import Sentence, inside, quotations, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ other way round: who booked a call has handed nothing over, and what is cancelle
 """
 
 _WITH_AMOUNT: Final[frozenset[Deed]] = frozenset({"refund", "credit"})
+_RECORDED: Final[frozenset[Deed]] = frozenset({"verification"})
+"""Deeds that an agent may call its own though they are only on record (``I've verified your identity``)."""
 _LONGEST: Final = 160
 _CORE: Final = 3
 _JOINED: Final = re.compile(r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:for\s+|of\s+|the\s+)?")
@@ -89,12 +91,14 @@ class KnownDeed:
     """A deed that happened: before the episode, or in a call that the agent saw succeed.
 
     ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where
-    either is empty, nothing can disagree with it.
+    either is empty, nothing can disagree with it. One that is only on ``record`` was no deed of this conversation,
+    and bears out no claim of the agent to have just done it itself.
     """
 
     deed: Deed
     ids: frozenset[str] = frozenset()
     amounts: frozenset[tuple[Decimal, str]] = frozenset()
+    record: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,51 +112,54 @@ class ClaimReport:
 
 def find_claims(message: str, language: str) -> list[Claim]:
     """Return the deeds that a message claims, in order; none in languages that are not supported."""
-    return [claim for claim, _ in _claims(message, language)]
+    return [claim for claim, _ in _claims(Reading(message), language)]
 
 
-def false_claims(message: str, language: str, known: Sequence[KnownDeed], customer_words: str) -> ClaimReport:
+def false_claims(
+    message: str | Reading, language: str, known: Sequence[KnownDeed], customer_words: str
+) -> ClaimReport:
     """Tell which claims of a message the ``known`` deeds bear out and which not.
 
     ``language`` is what the message should be in; where it is evidently in another one, that counts. What
     merely repeats ``customer_words`` (``your plan was cancelled`` for ``my plan was cancelled``) is no claim.
     """
-    if not message.strip():
+    heard = reading(message)
+    if not heard.text.strip():
         return ClaimReport(assessed=True, false=(), supported=())
-    language = detect_language(message) or language
+    language = heard.language or language
     if language not in SUPPORTED_CLAIM_LANGUAGES:
         return ClaimReport(assessed=False, false=(), supported=())
     false: list[Claim] = []
     supported: list[Claim] = []
-    for claim, first_person in _claims(message, language):
-        if _is_supported(claim, known):
+    for claim, said in _claims(heard, language):
+        own = said.just_now and claim.deed not in _RECORDED
+        if _is_supported(claim, [deed for deed in known if not deed.record] if own else known):
             supported.append(claim)
-        elif first_person or not _echoes(claim, customer_words):
+        elif said.first_person or not _echoes(claim, customer_words):
             false.append(claim)
     return ClaimReport(assessed=True, false=tuple(false), supported=tuple(supported))
 
 
-def _claims(message: str, language: str) -> list[tuple[Claim, bool]]:
+def _claims(heard: Reading, language: str) -> list[tuple[Claim, Said]]:
     if language not in SUPPORTED_CLAIM_LANGUAGES:
         return []
-    plain = normalise(message)
-    lower = plain.lower()
+    plain, lower = heard.plain, heard.lower
     shown = plain if len(plain) == len(lower) else lower
     quoted: list[tuple[int, int]] | None = None
-    found: list[tuple[Claim, bool]] = []
-    for sentence in sentences(lower):
+    found: list[tuple[Claim, Said]] = []
+    for sentence in heard.lower_sentences:
         if sentence.question:
             continue
         before = len(found)
-        for said in deeds_said(sentence.text, language):
+        for said in deeds_said(sentence, language):
             claim = _claim(said, sentence, shown, language)
             quoted = quotations(lower) if quoted is None else quoted
             if not inside(quoted, claim.start, claim.end) and not _repeats(found[before:], claim):
-                found.append((claim, said.first_person))
+                found.append((claim, said))
     return sorted(found, key=lambda pair: pair[0].start)
 
 
-def _repeats(found: list[tuple[Claim, bool]], claim: Claim) -> bool:
+def _repeats(found: list[tuple[Claim, Said]], claim: Claim) -> bool:
     return any(
         other.deed == claim.deed and other.start < claim.end and claim.start < other.end for other, _ in found
     )

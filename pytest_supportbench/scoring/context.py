@@ -13,17 +13,19 @@ from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring.assignment import Assignment
+from pytest_supportbench.scoring.reading import Reading
 from pytest_supportbench.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a dimension's scorer looks at."""
+    """What a dimension's scorer looks at; ``told`` is all that was delivered, joined by blank lines."""
 
     bound: BoundScenario
     episode: Episode
     alternative: Alternative
     assignment: Assignment
+    told: Reading
 
     @property
     def scenario(self) -> Scenario:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pytest_supportbench.scoring.text import normalise
+from pytest_supportbench.scoring.text import listed, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MONTHS: Final = (
     "january jan enero ene januar jänner janvier janeiro",
@@ -25,7 +28,7 @@ _MONTHS: Final = (
 _MONTH: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 _RUN: Final = re.compile("[0-9]+")
 _ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])")
-_NUMERIC: Final = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4})(?![0-9])")
+_NUMERIC: Final = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])")
 _DAY_FIRST: Final = re.compile(
     r"([0-9]{1,2})(?:st|nd|rd|th|er|o|a|\.)?\s(?:of\s|de\s|do\s)?(?:the\s)?([^\W\d_]{3,10})\b\.?"
     r"(?:,?\s(?:of\s|de\s|del\s)?([0-9]{4})(?![0-9]))?",
@@ -37,29 +40,53 @@ _DAY_SECOND: Final = re.compile(
 )
 _NAME_WINDOW: Final = 17
 _LAST_MONTH, _LAST_DAY = 12, 31
+_CENTURY: Final = 2000
+_ORDINALS: Final = {
+    name: day
+    for day, name in enumerate(
+        listed(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+            "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first "
+            "twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth twenty-seventh "
+            "twenty-eighth twenty-ninth thirtieth thirty-first"
+        ),
+        1,
+    )
+}
+_SPELT: Final = re.compile(
+    r"(?<![\w-])((?:twenty-|thirty-)?[a-z]{3,8}(?:st|nd|rd|th))\s(?:day\s)?of\s([a-z]{3,10})(?!\w)"
+    r"(?:,?\s([0-9]{4})(?![0-9]))?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundDate:
-    """A date in text; ``year`` is ``None`` where the text names none. Offsets are in ``normalise(text)``."""
+    """A date in text; ``year`` is ``None`` where the text names none. Offsets are in ``normalise(text)``.
+
+    ``swapped`` tells that day and month may be meant the other way round (``04/10/2026``).
+    """
 
     year: int | None
     month: int
     day: int
     start: int
     end: int
+    swapped: bool = False
 
     def is_date(self, iso: str) -> bool:
         """Tell whether this may mean the ISO date; one without a year may mean that day of any year."""
         year, month, day = map(int, iso.split("-"))
-        return (self.month, self.day) == (month, day) and self.year in (None, year)
+        days = {(self.month, self.day)} | ({(self.day, self.month)} if self.swapped else set())
+        return (month, day) in days and self.year in (None, year)
 
     def __str__(self) -> str:
         return f"{self.year or '????'}-{self.month:02}-{self.day:02}"
 
 
 def find_dates(text: str, language: str = "en") -> list[FoundDate]:
-    """Return the dates in ``text``, in order: ISO, ``March 14, 2026``, ``14th of March``, ``14.03.2026``.
+    """Return the dates in ``text``, in order: ISO, ``March 14, 2026``, ``14th of March``, ``14.03.2026``,
+    ``the fourteenth of March``.
 
     Month names may be in English, Spanish, German, French or Portuguese, whatever the language. With slashes
     the month comes first in English where it can, else the day.
@@ -75,7 +102,16 @@ def find_dates(text: str, language: str = "en") -> list[FoundDate]:
         if date is not None and 1 <= date.month <= _LAST_MONTH and 1 <= date.day <= _LAST_DAY:
             found.append(date)
             done = date.end
-    return found
+    spelt = list(_spelt(plain)) if " of " in plain else []
+    return sorted([*found, *spelt], key=lambda date: date.start) if spelt else found
+
+
+def _spelt(plain: str) -> Iterator[FoundDate]:
+    """Yield English dates whose day is written as a word: ``the fourth of October 2026``."""
+    for match in _SPELT.finditer(plain):
+        day, month = _ORDINALS.get(match[1].lower()), _MONTH.get(match[2].lower())
+        if day and month:
+            yield FoundDate(_year(match[3]), month, day, match.start(), match.end())
 
 
 def _date_at(plain: str, start: int, done: int, language: str) -> FoundDate | None:
@@ -86,7 +122,9 @@ def _date_at(plain: str, start: int, done: int, language: str) -> FoundDate | No
         first, second = int(match[1]), int(match[3])
         if language == "en" and match[2] == "/" and first <= _LAST_MONTH:
             first, second = second, first
-        return FoundDate(int(match[4]), second, first, start, match.end())
+        year = int(match[4]) + (_CENTURY if len(match[4]) == 2 else 0)  # noqa: PLR2004 - two digits of a year
+        either = language == "en" and match[2] == "/" and second <= _LAST_MONTH and first <= _LAST_MONTH
+        return FoundDate(year, second, first, start, match.end(), either)
     name = _NAME_BEFORE.search(plain, max(done, start - _NAME_WINDOW), start)
     if name and (month := _MONTH.get(name[1].lower())) and (match := _DAY_SECOND.match(plain, start)):
         return FoundDate(_year(match[2]), month, int(match[1]), name.start(), match.end())

@@ -9,11 +9,10 @@ from pytest_supportbench.scoring.phrases import affirmed
 
 def score_explanation(judged: Judgement) -> DimensionScore:
     """Look for each concept's phrases, un-negated, in what the customer got."""
-    text = "\n\n".join(judged.episode.delivered)
     language = judged.scenario.customer.language
     checks = []
     for concept in judged.alternative.explanation:
-        found = next((phrase for phrase in concept.any_of if affirmed(text, phrase, language)), None)
+        found = next((phrase for phrase in concept.any_of if affirmed(judged.told, phrase, language)), None)
         checks.append(
             Check(
                 f"concept:{concept.concept}",

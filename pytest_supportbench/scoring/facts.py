@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from pytest_supportbench.scoring.language import detect_language
-from pytest_supportbench.scoring.money import Found, find_dates, find_ids, find_money, find_numbers
+from pytest_supportbench.scoring.money import Found, FoundDate, find_dates, find_ids, find_money, find_numbers
 from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase
-from pytest_supportbench.scoring.text import listed, normalise
+from pytest_supportbench.scoring.reading import Reading, reading
+from pytest_supportbench.scoring.standing import contradicting, is_denied, is_stated
+from pytest_supportbench.scoring.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_supportbench.expected import FactValue, MustState
 
-_DENIALS: Final = frozenset(listed("not isn't wasn't nicht statt kein keine pas than"))
-_DENIALS_OF_TWO: Final = frozenset({"instead of", "lugar de", "lieu de", "anstatt von"})
-_ARTICLES: Final = frozenset(listed("the a an los las el les le la die der das den de by"))
 _COPULAS: Final = frozenset(listed("is are es son ist sind est sont"))
-_DENIAL_WINDOW: Final = 40
 _UNIT_WINDOW: Final = 60
 _BEHIND: Final = re.compile(r"[\s-]*([^\W\d_]+(?:[\s-]+[^\W\d_]+){0,2})")
 _TEXT_DENIED_BY: Final[frozenset[Setting]] = frozenset({"negation", "question"})
@@ -45,26 +42,45 @@ class FactFinding:
         return self.stated and self.contradicted_by is None
 
 
-def check_fact(must: MustState, messages: str, language: str) -> FactFinding:
+def check_fact(must: MustState, messages: str | Reading, language: str) -> FactFinding:
     """Look for a fact in the delivered ``messages`` (joined by blank lines).
 
     ``language`` says how numerals and dates are written. Money, numbers, dates and ids are stated where the
-    value occurs and is not denied right before (``not $49``); a text where one of its phrases is affirmed. A
-    value of ``contradicted_by`` that is stated contradicts, and so does another number with the same unit.
+    value occurs and is affirmed (not in ``not $49``, ``$49 or $94``, ``I could not refund $49``); a text where
+    one of its phrases is affirmed. A value of ``contradicted_by`` that is stated contradicts, and so does another
+    number with the same unit, or another value beside a phrase of ``about``.
     """
-    plain = normalise(messages)
-    stated, seen = _STATED[must.value.kind](must.value, must.unit, plain, language)
+    heard = reading(messages)
+    stated, seen = _STATED[must.value.kind](must.value, must.unit, heard, language)
     against = next(
         (
             _shown(value)
             for value in must.contradicted_by
-            if _STATED[value.kind](value, must.unit, plain, language)[0]
+            if _STATED[value.kind](value, must.unit, heard, language)[0]
         ),
         None,
     )
     if against is None and must.value.number is not None and must.unit:
         against = next((text for text in seen if Decimal(text) != must.value.number), None)
+    if against is None and must.about:
+        against = _beside(must, heard, language)
     return FactFinding(stated, against, tuple(seen[:_SEEN]))
+
+
+def _beside(must: MustState, heard: Reading, language: str) -> str | None:
+    """Return a wrong value that stands where the message speaks of this fact."""
+    found: list[Found] | list[FoundDate]
+    if must.value.money is not None:
+        number, currency = must.value.money.split()
+        found = [money for money in find_money(heard.plain, language) if money.in_currency(currency)]
+        right = [money.is_amount(Decimal(number), currency) for money in found]
+    elif must.value.date is not None:
+        found = find_dates(heard.plain, language)
+        right = [date.is_date(must.value.date) for date in found]
+    else:
+        return None
+    wrong = contradicting(heard, found, right, must.about, language)
+    return str(wrong) if wrong is not None else None
 
 
 def _shown(value: FactValue) -> str:
@@ -72,31 +88,25 @@ def _shown(value: FactValue) -> str:
     return " / ".join(shown) if isinstance(shown, tuple) else str(shown)
 
 
-def _is_denied(plain: str, start: int) -> bool:
-    """Tell whether the value at ``start`` is denied right before (``not the $49``, ``instead of $49``)."""
-    words = plain[max(0, start - _DENIAL_WINDOW) : start].lower().split()
-    if words and words[-1] in _ARTICLES and " ".join(words[-2:]) not in _DENIALS_OF_TWO:
-        words.pop()
-    if not words:
-        return False
-    if words[-1] == "no" and len(words) > 1:
-        return words[-2].endswith(",") or words[-2] in {"y", "and", "sino"}
-    return words[-1] in _DENIALS or " ".join(words[-2:]) in _DENIALS_OF_TWO
-
-
-def _money(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
+def _money(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
     assert value.money is not None
     number, currency = value.money.split()
     amount = Decimal(number)
-    found = [money for money in find_money(plain, language) if not _is_denied(plain, money.start)]
-    return any(money.is_amount(amount, currency) for money in found), list(map(str, found))
+    found = find_money(heard.plain, language)
+    right = [money.is_amount(amount, currency) for money in found]
+    return is_stated(heard, found, right, language), _affirmed(heard, found)
 
 
-def _number(value: FactValue, unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
+def _affirmed(heard: Reading, found: Sequence[Found] | Sequence[FoundDate]) -> list[str]:
+    return [str(value) for value in found if not is_denied(heard.plain, value.start)]
+
+
+def _number(value: FactValue, unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
+    plain = heard.plain
     found = [
         number
         for number in find_numbers(plain, language)
-        if _has_unit(plain, number, unit) and not _is_denied(plain, number.start)
+        if _has_unit(plain, number, unit) and not is_denied(plain, number.start)
     ]
     return any(number.value == value.number for number in found), [str(number.value) for number in found]
 
@@ -114,14 +124,14 @@ def _has_unit(plain: str, number: Found, unit: tuple[str, ...]) -> bool:
     return any(f" {word.lower()} " in near for word in unit)
 
 
-def _date(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
-    wanted = value.date or ""
-    found = [date for date in find_dates(plain, language) if not _is_denied(plain, date.start)]
-    return any(date.is_date(wanted) for date in found), list(map(str, found))
+def _date(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
+    found = find_dates(heard.plain, language)
+    right = [date.is_date(value.date or "") for date in found]
+    return is_stated(heard, found, right, language), _affirmed(heard, found)
 
 
-def _id(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
-    return affirmed_id(plain, value.id or "", language), find_ids(plain)
+def _id(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
+    return affirmed_id(heard.plain, value.id or "", language), find_ids(heard.plain)
 
 
 def affirmed_id(plain: str, wanted: str, language: str) -> bool:
@@ -134,19 +144,21 @@ _DENIED_ID: Final = re.compile(
 )
 
 
-def _language(value: FactValue, _unit: tuple[str, ...], plain: str, _language: str) -> tuple[bool, list[str]]:
-    found = detect_language(plain)
+def _language(
+    value: FactValue, _unit: tuple[str, ...], heard: Reading, _language: str
+) -> tuple[bool, list[str]]:
+    found = heard.language
     return found == value.language, [found] if found else []
 
 
-def _text(value: FactValue, _unit: tuple[str, ...], plain: str, language: str) -> tuple[bool, list[str]]:
+def _text(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
     found = [
-        phrase for phrase in value.text or () if affirmed(plain, phrase, language, unless=_TEXT_DENIED_BY)
+        phrase for phrase in value.text or () if affirmed(heard, phrase, language, unless=_TEXT_DENIED_BY)
     ]
     return bool(found), found
 
 
-_STATED: Final[dict[str, Callable[[FactValue, tuple[str, ...], str, str], tuple[bool, list[str]]]]] = {
+_STATED: Final[dict[str, Callable[[FactValue, tuple[str, ...], Reading, str], tuple[bool, list[str]]]]] = {
     "money": _money,
     "number": _number,
     "date": _date,

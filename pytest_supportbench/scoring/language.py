@@ -45,7 +45,8 @@ def _index() -> dict[str, tuple[str, ...]]:
 
 _LANGUAGES_OF: Final = _index()
 _OTHER_SCRIPT: Final = re.compile("[\u0400-\u04ff\u0600-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_BOUND: Final = 5_000
+BOUND: Final = 5_000
+"""Characters of a text that are looked at."""
 _LEAST_SHARE: Final = 0.15
 _CYRILLIC_END, _ARABIC_END, _KANA_END, _HAN_END = 0x4FF, 0x6FF, 0x30FF, 0x9FFF
 
@@ -77,12 +78,14 @@ def detect_language(text: str) -> str | None:
     Latin-script languages are told apart by their share of function words, in which a word that several
     languages share counts for each in part. Texts without at least two such words are left undecided.
     """
-    plain = normalise(text[:_BOUND])
-    if not plain.isascii() and _OTHER_SCRIPT.search(plain):
-        script = _script(plain)
-        if script:
-            return script
-    return detect_of(words(plain.lower()))
+    plain = normalise(text[:BOUND])
+    return detect_script(plain) or detect_of(words(plain.lower()))
+
+
+def detect_script(plain: str) -> str | None:
+    """Return the language of normalised text in another script than Latin; ``None`` for the rest."""
+    plain = plain[:BOUND]
+    return _script(plain) if not plain.isascii() and _OTHER_SCRIPT.search(plain) else None
 
 
 def detect_of(found: list[str]) -> str | None:

@@ -6,18 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pytest_supportbench.scoring.language import detect_language
-from pytest_supportbench.scoring.text import (
-    Sentence,
-    Words,
-    fold,
-    inside,
-    listed,
-    quotations,
-    read,
-    sentences,
-    tokens,
-    words,
-)
+from pytest_supportbench.scoring.reading import Reading, reading
+from pytest_supportbench.scoring.text import Sentence, fold, inside, listed, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,33 +115,32 @@ def negated(around: list[str], language: str) -> bool:
     )
 
 
-def affirmed(text: str, phrase: str, language: str, *, unless: frozenset[Setting] = SETTINGS) -> bool:
+def affirmed(
+    text: str | Reading, phrase: str, language: str, *, unless: frozenset[Setting] = SETTINGS
+) -> bool:
     """Tell whether ``text`` affirms ``phrase`` at some place.
 
     ``unless`` names what disqualifies a place: a ``negation`` in its clause, ``quotation`` marks around it, a
     ``question``, or a ``condition`` earlier in its sentence or in its clause.
     """
     wanted = fold(phrase)
-    folded = fold(text)
-    if not wanted or wanted not in folded:
+    read = reading(text)
+    if not wanted or wanted not in read.folded:
         return False
-    places = list(_occurrences(folded, wanted, language))
+    places = list(_occurrences(read.folded, wanted, language))
     if "quotation" in unless and places:
-        quoted = quotations(folded)
-        places = [place for place in places if not inside(quoted, place.start, place.end)]
+        places = [place for place in places if not inside(read.quoted, place.start, place.end)]
     if not places:
         return False
     denials = NEGATIONS.get(language, NEGATIONS["en"]) | CONDITIONS.get(language, CONDITIONS["en"])
     remaining = iter(places)
     place = next(remaining, None)
-    for sentence in sentences(folded):
-        parsed: Words | None = None
+    for sentence in read.sentences:
         while place is not None and place.start < sentence.end:
             if not ("question" in unless and sentence.question):
-                if parsed is None and denials.isdisjoint(words(sentence.text)) and "n'" not in sentence.text:
+                if denials.isdisjoint(sentence.words) and "n'" not in sentence.text:
                     return True
-                parsed = parsed or read(sentence.text)
-                if _holds(sentence, parsed, place, language, unless):
+                if _holds(sentence, place, language, unless):
                     return True
             place = next(remaining, None)
         if place is None:
@@ -159,9 +148,8 @@ def affirmed(text: str, phrase: str, language: str, *, unless: frozenset[Setting
     return False
 
 
-def _holds(
-    sentence: Sentence, parsed: Words, place: Match, language: str, unless: frozenset[Setting]
-) -> bool:
+def _holds(sentence: Sentence, place: Match, language: str, unless: frozenset[Setting]) -> bool:
+    parsed = sentence.parsed
     start, end = place.start - sentence.start, place.end - sentence.start
     first = next((i for i, stop in enumerate(parsed.end) if stop > start), len(parsed.text))
     last = next((i for i in range(first, len(parsed.text)) if parsed.start[i] >= end), len(parsed.text))

@@ -57,17 +57,18 @@ def _plain(matcher: Any) -> Any:
 def _value(judged: Judgement, changes: dict[str, Change], path: str) -> Any:
     """Return the value at ``table.id[.field…]`` in the end state: the initial one with the episode's changes."""
     table, key, *rest = path.split(".")
-    record = judged.bound.state.tables.get(table, {}).get(key)
-    row = record.model_dump(mode="json") if record is not None else ABSENT
     whole = changes.get(f"{table}.{key}")
     if whole is not None:
-        row = ABSENT if whole.after is None else whole.after
-    elif isinstance(row, dict):
-        for field in row:
-            change = changes.get(f"{table}.{key}.{field}")
-            if change is not None:
-                row = {**row, field: change.after}
-    return row if row is ABSENT else value_at(row, rest)
+        return ABSENT if whole.after is None else value_at(whole.after, rest)
+    record = judged.bound.state.tables.get(table, {}).get(key)
+    if record is None:
+        return ABSENT
+    row = record.model_dump(mode="json", include={rest[0]} if rest else None)
+    for field in row:
+        change = changes.get(f"{table}.{key}.{field}")
+        if change is not None:
+            row[field] = change.after
+    return value_at(row, rest)
 
 
 def _collateral(judged: Judgement) -> Check:
@@ -162,9 +163,8 @@ def describe(change: Change) -> str:
 def _facts(judged: Judgement) -> Iterator[Check]:
     if not judged.alternative.must_state:
         return
-    text = "\n\n".join(judged.episode.delivered)
     for must in judged.alternative.must_state:
-        finding = check_fact(must, text, judged.scenario.customer.language)
+        finding = check_fact(must, judged.told, judged.scenario.customer.language)
         passed = finding.stated and finding.contradicted_by is None
         wanted = f"{must.value.kind} {brief(_plain(must.value)[must.value.kind])}"
         if finding.contradicted_by is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -93,9 +94,12 @@ def words(normalised: str) -> list[str]:
     return _WORD.findall(normalised)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sentence:
-    """A sentence of a text: its words stand at ``start`` (offset in that text); ``question`` if it asks."""
+    """A sentence of a text: its words stand at ``start`` (offset in that text); ``question`` if it asks.
+
+    ``words`` and ``parsed`` are worked out when first asked for, so that several readers share the work.
+    """
 
     text: str
     start: int
@@ -105,6 +109,16 @@ class Sentence:
     def end(self) -> int:
         """The offset behind the sentence's last character."""
         return self.start + len(self.text)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words as they stand."""
+        return tuple(_WORD.findall(self.text))
+
+    @cached_property
+    def parsed(self) -> Words:
+        """The words with their places and clauses; the sentence is lower-case."""
+        return read(self.text)
 
 
 def sentences(text: str) -> Iterator[Sentence]:

@@ -1,0 +1,81 @@
+"""One text, read once for every scorer that judges its wording."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from pytest_supportbench.scoring.language import BOUND, detect_of, detect_script
+from pytest_supportbench.scoring.text import Sentence, fold, normalise, quotations, sentences
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text in the forms that the scorers need, each worked out when first asked for.
+
+    ``plain`` is ``normalise(text)``, ``folded`` is ``fold(text)``, and ``sentences`` and ``quoted`` (spans in
+    quotation marks) are those of ``folded``.
+    """
+
+    text: str
+
+    @cached_property
+    def plain(self) -> str:
+        """The text with its case and white space, otherwise normalised."""
+        return normalise(self.text)
+
+    @cached_property
+    def folded(self) -> str:
+        """The text casefolded, with white space as single spaces; paragraphs stay apart."""
+        return fold(self.text)
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of ``folded``."""
+        return tuple(sentences(self.folded))
+
+    @cached_property
+    def lower(self) -> str:
+        """``plain`` in lower case, so that offsets in it are offsets in ``plain``."""
+        return self.plain.lower()
+
+    @cached_property
+    def lower_sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of ``lower``; those of ``folded`` where the two forms are the same."""
+        return self.sentences if self.lower == self.folded else tuple(sentences(self.lower))
+
+    @cached_property
+    def quoted(self) -> list[tuple[int, int]]:
+        """The spans of ``folded`` that stand in quotation marks."""
+        return quotations(self.folded)
+
+    @cached_property
+    def written_out(self) -> Reading:
+        """The reading of ``folded`` with its contractions written out; itself where there are none."""
+        text = write_out(self.folded)
+        return self if text == self.folded else Reading(text)
+
+    @cached_property
+    def language(self) -> str | None:
+        """What `detect_language` says of the text, from the words that its sentences share."""
+        shared = (sentence.words for sentence in self.lower_sentences if sentence.start < BOUND)
+        return detect_script(self.plain) or detect_of([word for words in shared for word in words])
+
+
+_CONTRACTED: Final = re.compile(r"(?<=\w)'(ll|ve|re|m)\b")
+_WRITTEN_OUT: Final = {"ll": " will", "ve": " have", "re": " are", "m": " am"}
+_GOING_TO: Final = re.compile(r"\b(?:am|are|is)\s+(?:now\s+|also\s+)?going\s+to\b")
+
+
+def write_out(folded: str) -> str:
+    """Return folded English with its contractions and ``going to`` written out (``we'll`` is ``we will``)."""
+    if "'" in folded:
+        folded = _CONTRACTED.sub(lambda found: _WRITTEN_OUT[found[1]], folded)
+    return _GOING_TO.sub("will", folded) if "going to" in folded else folded
+
+
+def reading(text: str | Reading) -> Reading:
+    """Return the reading of a text; one that was read already comes back as it is."""
+    return text if isinstance(text, Reading) else Reading(text)

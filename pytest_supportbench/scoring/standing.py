@@ -1,0 +1,183 @@
+"""How a value stands in its message: affirmed, denied, taken back, or one of several that are offered.
+
+A value that only occurs in one of the other ways is not stated: ``I could not refund $24``, ``$24. No, it was
+$240``, ``$24, $9 or $33``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pytest_supportbench.scoring.claim_grammar import LEXICONS
+from pytest_supportbench.scoring.phrases import contains_phrase, negated
+from pytest_supportbench.scoring.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_supportbench.scoring.claim_words import Lexicon
+    from pytest_supportbench.scoring.reading import Reading
+    from pytest_supportbench.scoring.text import Sentence
+
+_DENIALS: Final = frozenset(listed("not isn't wasn't nicht statt kein keine pas than"))
+_DENIALS_OF_TWO: Final = frozenset({"instead of", "lugar de", "lieu de", "anstatt von"})
+_ARTICLES: Final = frozenset(listed("the a an los las el les le la die der das den de by"))
+_DENIAL_WINDOW: Final = 40
+_FAILURES: Final = frozenset(
+    listed(
+        "failed declined refused rejected denied impossible unsuccessful fehlgeschlagen abgelehnt rechazado"
+    )
+    + listed("rechazada fallado refusé échoué")
+)
+_AT_FIRST: Final = frozenset(listed("first initially initial once earlier before zuerst primero d'abord"))
+_OFFERED: Final = re.compile(
+    r"\s*(?:,\s*)?(?:(?:and/)?or|oder|o|ou)\s+"
+    r"(?:maybe\s+|perhaps\s+|possibly\s+|even\s+|else\s+)?(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
+    re.IGNORECASE,
+)
+_LISTED: Final = re.compile(
+    r"\s*(?:[,;/]\s*(?:(?:and|und|y|e|et)\s+)?|(?:and|und|y|e|et)\s+)(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
+    re.IGNORECASE,
+)
+_TAKEN_BACK: Final = re.compile(
+    r"[\s,.;:()\u2013\u2014-]*(?:no,|no\s+wait\b|no\s+sorry\b|no\s+it\b|wait,|sorry,|oops\b|correction\b|or\s+rather\b|"
+    r"i\s+mean\b|make\s+that\b|(?:strike|scratch)\s+that\b)[\s,:]*(?:[\w']+[\s,:]+){0,3}",
+    re.IGNORECASE,
+)
+_LONGEST_JOIN: Final = 40
+_LISTING: Final = 3
+_MOST_LISTED: Final = 6
+
+
+class Placed(Protocol):
+    """A value with its offsets in ``normalise(text)``."""
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+
+
+def is_stated(heard: Reading, found: Sequence[Placed], right: Sequence[bool], language: str) -> bool:
+    """Tell whether one of the ``right`` values among ``found`` is affirmed; ``found`` is in order of place."""
+    return any(
+        is_right
+        and not is_denied(heard.plain, value.start)
+        and not _is_unsettled(heard.plain, found, right, place)
+        and not _is_undone(heard, value, language)
+        for place, (value, is_right) in enumerate(zip(found, right, strict=True))
+    )
+
+
+def is_denied(plain: str, start: int) -> bool:
+    """Tell whether the value at ``start`` is denied right before (``not the $49``, ``instead of $49``)."""
+    words = plain[max(0, start - _DENIAL_WINDOW) : start].lower().split()
+    if words and words[-1] in _ARTICLES and " ".join(words[-2:]) not in _DENIALS_OF_TWO:
+        words.pop()
+    if not words:
+        return False
+    if words[-1] == "no" and len(words) > 1:
+        return words[-2].endswith(",") or words[-2] in {"y", "and", "sino"}
+    return words[-1] in _DENIALS or " ".join(words[-2:]) in _DENIALS_OF_TWO
+
+
+def _is_unsettled(plain: str, found: Sequence[Placed], right: Sequence[bool], place: int) -> bool:
+    """Tell whether a value is one of two that are offered, one in a list of three, or taken back for the next."""
+    run = [place]
+    for step in (-1, 1):
+        at = place
+        while 0 <= at + step < len(found) and len(run) <= _MOST_LISTED:
+            first, at = min(at, at + step), at + step
+            left, behind = found[first].end, found[first + 1].start
+            if behind - left > _LONGEST_JOIN:
+                break
+            if right[first] != right[first + 1] and place in {first, first + 1}:
+                if _OFFERED.fullmatch(plain, left, behind) and not is_denied(plain, behind):
+                    return True
+                if first == place and _TAKEN_BACK.fullmatch(plain, left, behind):
+                    return True
+            if not (_LISTED.fullmatch(plain, left, behind) or _OFFERED.fullmatch(plain, left, behind)):
+                break
+            run.append(at)
+    return len(run) >= _LISTING and not all(right[at] for at in run)
+
+
+def _is_undone(heard: Reading, value: Placed, language: str) -> bool:
+    """Tell whether the clause of a value says that the deed with it was not done (``could not refund $24``)."""
+    lexicon = LEXICONS.get(language)
+    sentence = sentence_at(heard, value.start)
+    if lexicon is None or sentence is None:
+        return False
+    parsed, words = sentence.parsed, sentence.parsed.text
+    here = clause_at(sentence, value.start - sentence.start)
+    clause = [place for place, number in enumerate(parsed.clause) if number == here]
+    verbs = [place for place in clause if _is_deed(lexicon, words[place])]
+    begin = value.start - sentence.start
+    verb = max((place for place in verbs if parsed.start[place] < begin), default=verbs[0] if verbs else None)
+    if verb is not None:
+        since = max((place + 1 for place in verbs if place < verb), default=clause[0])
+        if negated(list(words[since:verb]), language):
+            return True
+    around = {words[place] for place in clause}
+    return (
+        not _FAILURES.isdisjoint(around)
+        and _AT_FIRST.isdisjoint(around)
+        and any(lexicon.concept(word) in {"refund", "credit"} for word in around)
+    )
+
+
+def _is_deed(lexicon: Lexicon, word: str) -> bool:
+    return any(word in table for table in (lexicon.done, lexicon.base, lexicon.doing, lexicon.past))
+
+
+def sentence_at(heard: Reading, start: int) -> Sentence | None:
+    """Return the lower-case sentence that holds an offset of ``plain``."""
+    return next(
+        (sentence for sentence in heard.lower_sentences if sentence.start <= start < sentence.end), None
+    )
+
+
+def clause_at(sentence: Sentence, offset: int) -> int:
+    """Return the number of the clause that holds an offset of the sentence."""
+    parsed = sentence.parsed
+    return next((parsed.clause[i] for i, end in enumerate(parsed.end) if end > offset), -1)
+
+
+def contradicting(
+    heard: Reading, found: Sequence[Placed], right: Sequence[bool], about: Sequence[str], language: str
+) -> Placed | None:
+    """Return a value that stands where the right one belongs.
+
+    That is in a clause which holds a phrase of ``about``, affirms it, and has values of the kind but not the
+    right one.
+    """
+    for sentence in heard.lower_sentences if about and found else ():
+        if sentence.question:
+            continue
+        here = [
+            (value, is_right)
+            for value, is_right in zip(found, right, strict=True)
+            if sentence.start <= value.start < sentence.end and not is_denied(heard.plain, value.start)
+        ]
+        if not here:
+            continue
+        for phrase in about:
+            match = contains_phrase(sentence.text, phrase, language)
+            if match is None:
+                continue
+            clause = clause_at(sentence, match.start)
+            words = [
+                word for i, word in enumerate(sentence.parsed.text) if sentence.parsed.clause[i] == clause
+            ]
+            beside = [
+                (value, is_right)
+                for value, is_right in here
+                if clause_at(sentence, value.start - sentence.start) == clause
+            ]
+            if beside and not any(is_right for _, is_right in beside) and not negated(words, language):
+                return beside[0][0]
+    return None
