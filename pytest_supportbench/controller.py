@@ -75,7 +75,7 @@ class Controller:
         return [summarise(agent, rows) for agent, rows in by_agent(self._rows).items()]
 
     def _close(self, session: pytest.Session, status: int) -> None:
-        from pytest_supportbench.results import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
+        from pytest_supportbench.results_file import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
 
         if not belongs_to(self._path, self._run_id):
             return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pytest_supportbench.environment import CallRecord, Change, Environment
+from pytest_supportbench.calls import CallRecord, Change
+from pytest_supportbench.environment import Environment
 from pytest_supportbench.faults import FaultReached
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import (

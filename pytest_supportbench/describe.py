@@ -33,7 +33,7 @@ def observed_path(episode: Episode) -> str:
                 continue
             outcome = "" if call.error is None else f" ({call.fault or call.error.code})"
             step = f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}"
-            steps.append(f"{step} again" if step in steps else step)
+            steps.append(f"{step} again" if call.committed and step in steps else step)
         if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
             steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
     steps.append(_end(episode))
@@ -44,6 +44,9 @@ def _end(episode: Episode) -> str:
     if episode.error is not None:
         return f"infrastructure error ({episode.error.cause})"
     if episode.ending == "acted":
+        tried = [call for call in episode.calls if call.effect == "writes"]
+        if tried and tried[-1].fault and not (tried[-1].committed or tried[-1].seen_ok):
+            return f"stopped after the simulated {tried[-1].fault} with action {episode.action}"
         return f"action {episode.action}"
     failed = [call.fault or "a fault" for call in episode.calls if call.fault and not call.seen_ok]
     after = f" after the simulated {failed[-1]}" if failed else ""

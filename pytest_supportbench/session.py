@@ -15,7 +15,8 @@ from pytest_supportbench.conversation import Limits
 from pytest_supportbench.errors import FileError, Problem, UsageError
 from pytest_supportbench.executor import EventLoopThread
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
-from pytest_supportbench.results import Json, Result, ResultsFile, point_at, run_line
+from pytest_supportbench.results import Json, Result, run_line
+from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.settings import Settings

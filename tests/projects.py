@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_supportbench.results import RunFile, read_run
+from pytest_supportbench.results_file import RunFile, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,11 +23,13 @@ for _name in (
     "reporting.sections",
     "reporting.terminal",
     "agents.ollama",
+    "agents.ollama_faults",
     "agents.scripted",
     "agents.python_callable",
 ):
     # pytester forgets what a run in this process imported; what is there before stays, and costs its time once.
     importlib.import_module(f"pytest_supportbench.{_name}")
+importlib.import_module("ollama")
 
 SUITE = """
 name: {name}

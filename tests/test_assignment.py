@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_supportbench.environment import CallRecord
+from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import RequiredCall
 from pytest_supportbench.scoring.assignment import assign, value_at
 from pytest_supportbench.scoring.matchers import ABSENT

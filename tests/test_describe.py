@@ -79,6 +79,18 @@ def test_the_observed_path_names_the_simulated_fault(tmp_path: Path):
     )
 
 
+def test_who_gives_up_after_a_fault_stopped_there(tmp_path: Path):
+    """An action that follows a stopped write is told with the fault; one that followed a retry is not."""
+    fault = {"tool": "issue_refund", "on_calls": [1], "kind": "timeout", "committed": False}
+    bound = bind(tmp_path, faults=[fault])
+    gave_up, _ = play(bound, turn("refund", "", refund()), turn("decline", "Sorry."))
+    assert observed_path(gave_up) == (
+        "issue_refund (timeout), then stopped after the simulated timeout with action decline"
+    )
+    retried, _ = play(bound, turn("refund", "", refund()), turn("refund", "Done.", refund()))
+    assert observed_path(retried) == "issue_refund (timeout), then issue_refund, then action refund"
+
+
 def test_other_endings_have_their_words(tmp_path: Path):
     """Time, invalid replies and crashes are told as such."""
     bound = bind(tmp_path)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import Field
 from saas_world import CALLS, KNOWLEDGE, NOW, POLICIES, STATE
 
-from pytest_supportbench.environment import CallRecord, Environment, differences
+from pytest_supportbench.calls import CallRecord, differences
+from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.protocol import ToolCall
 from pytest_supportbench.scenario import Fault

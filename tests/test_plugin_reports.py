@@ -207,7 +207,8 @@ def test_a_hostile_model_server_steers_no_terminal(plain, pytester):
             self.end_headers()
             self.wfile.write(body)
 
-        do_POST = do_GET
+        def do_POST(self):
+            self.do_GET()
 
         def log_message(self, *args):
             pass

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import DARK, agent, last_run, normalised, project, start, verdicts
 
-from pytest_supportbench.results import read_run
+from pytest_supportbench.results_file import read_run
 
 SLOW = """
 
@@ -45,13 +45,16 @@ def bad_after_others(observation):
 """
 
 
-def wait_for_episodes(path, count):
-    """Wait until a results file has that many episodes; fail after 20 seconds."""
-    for _ in range(400):
+def wait_for_episodes(process, path, count):
+    """Wait until a results file has that many episodes; fail with the process's output after 30 seconds."""
+    for _ in range(600):
         if path.exists() and path.read_text(encoding="utf-8").count('"type":"episode"') >= count:
             return
+        if process.poll() is not None:
+            break
         time.sleep(0.05)
-    pytest.fail(f"{path} never got {count} episodes")
+    process.kill()
+    pytest.fail(f"{path} never got {count} episodes: {process.communicate()}")
 
 
 def test_a_run_is_a_run_line_its_episodes_and_a_summary(plain, pytester):
@@ -219,7 +222,7 @@ def test_a_kill_keeps_every_finished_episode(pytester):
     """After ``kill -9`` the file has all that finished, and says by its missing summary that it is incomplete."""
     project(pytester, range(1, 8), agents=SLOW)
     process = start(pytester, agent("slow"), "--supportbench-results=run.jsonl")
-    wait_for_episodes(pytester.path / "run.jsonl", 4)
+    wait_for_episodes(process, pytester.path / "run.jsonl", 4)
     process.kill()
     process.communicate(timeout=10)
     run = read_run(pytester.path / "run.jsonl")
@@ -231,7 +234,7 @@ def test_an_interrupt_keeps_results_and_exits_with_two(pytester):
     """Ctrl-C ends the run at once with exit code 2, a summary, and everything that finished."""
     project(pytester, range(1, 8), agents=SLOW)
     process = start(pytester, agent("slow"), "--supportbench-results=run.jsonl")
-    wait_for_episodes(pytester.path / "run.jsonl", 4)
+    wait_for_episodes(process, pytester.path / "run.jsonl", 4)
     time.sleep(0.3)
     begin = time.perf_counter()
     process.send_signal(signal.SIGINT)

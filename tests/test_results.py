@@ -19,17 +19,8 @@ from pytest_supportbench.conversation import EpisodeError, Limits
 from pytest_supportbench.episode import failed_before_start, run_episode
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.protocol import Reply, Usage
-from pytest_supportbench.results import (
-    Result,
-    ResultsFile,
-    closing_line,
-    dump,
-    git_commit,
-    point_at,
-    read_run,
-    run_line,
-    write_closing,
-)
+from pytest_supportbench.results import Result, dump, git_commit, run_line
+from pytest_supportbench.results_file import ResultsFile, closing_line, point_at, read_run, write_closing
 from pytest_supportbench.scoring import score_episode
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -159,7 +150,7 @@ def test_a_killed_process_keeps_every_finished_line(tmp_path: Path):
     path = tmp_path / "r.jsonl"
     code = (
         "import sys, time, pathlib\n"
-        "from pytest_supportbench.results import ResultsFile\n"
+        "from pytest_supportbench.results_file import ResultsFile\n"
         "results = ResultsFile(pathlib.Path(sys.argv[1]), 'r1', lambda: {'type': 'run', 'run': 'r1'})\n"
         "for n in range(3):\n"
         "    results.append({'type': 'episode', 'agent': 'a', 'suite': 's', 'scenario': f'S-{n}', 'trial': 1})\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_supportbench.environment import CallRecord
+from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, RequiredCall
 from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, mismatch
 from pytest_supportbench.tools import ToolSpec

@@ -25,11 +25,18 @@ _VERBS: Final = {
     language: frozenset((*lexicon.done, *lexicon.doing, *lexicon.past, *lexicon.base))
     for language, lexicon in LEXICONS.items()
 }
-_COMPOUNDS: Final = (("as soon as", "as_soon_as"), ("in case", "in_case"), ("una vez", "una_vez"))
+_COMPOUNDS: Final = (
+    ("add-on", "add_on"),
+    ("as soon as", "as_soon_as"),
+    ("in case", "in_case"),
+    ("una vez", "una_vez"),
+)
 _INFINITIVE: Final = frozenset({"to", "de"})
+_AN_AMOUNT: Final = re.compile(r"\s+(?:(?:you|back|the|your|full)\s+){0,3}[$€£¥]\s?[0-9]")
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
 _LINKS: Final = frozenset(listed("that whether dass ob que qu'un qu'une"))
+_NOTHING: Final = {("nothing",), ("no",), ("none",), ("nada",), ("rien",)}
 _I: Final = frozenset(listed("i i've i'm ich he j'ai"))
 _WE: Final = frozenset(listed("we we've we're wir hemos nous avons"))
 _EARLIER: Final = frozenset(
@@ -169,6 +176,7 @@ class _Reader:
             left = [*words.text[context:start], *left]
         return (
             negated(left, language)
+            or words.text[place + 1 : place + 2] in _NOTHING
             or not lexicon.conditions.isdisjoint(left)
             or lexicon.reported.search(self.sentence, words.start[context], words.end[place]) is not None
             or (voice != "active" and self._is_of_others(place))
@@ -201,7 +209,10 @@ class _Reader:
         concepts = [concept for concept in map(lexicon.concept, nouns) if concept]
         if {"payment", "plan"} <= {*nouns}:
             concepts.insert(0, "payment_plan")
-        deed = _deed(lexicon.kind(words.text[place]), concepts)
+        kind = lexicon.kind(words.text[place])
+        deed = _deed(kind, concepts)
+        if deed is None and kind in {"return", "send"} and _AN_AMOUNT.match(self.sentence, words.end[place]):
+            deed = "refund"
         if deed is not None:
             begin = words.start[left if object_first else place]
             stop = len(self.sentence) if end == len(words.text) else words.start[end]

@@ -27,7 +27,7 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "refund": {ANY: "refund"},
     "reverse": {"cancellation": "reinstatement", ANY: "refund"},
     "bring": {"team": "handoff", "back": "reinstatement"},
-    "return": {"back": "refund", "money": "refund", "charge": "refund", "refund": "refund"},
+    "return": {"cash": "refund", "back": "refund", "money": "refund", "charge": "refund", "refund": "refund"},
     "credit": {"back": "refund", "card": "refund", ANY: "credit"},
     "issue": {
         "refund": "refund",
@@ -59,7 +59,14 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
         "email": "update",
         "account": "update",
     },
-    "move": {"team": "handoff", "plan": "plan_change", "renewal": "cancellation", "time": "schedule"},
+    "move": {
+        "team": "handoff",
+        "contact": "update",
+        "email": "update",
+        "plan": "plan_change",
+        "renewal": "cancellation",
+        "time": "schedule",
+    },
     "plan_change": {"seat": "seat_change", ANY: "plan_change"},
     "remove": {
         "seat": "seat_change",
@@ -71,11 +78,18 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "delete": {"session": "revocation", ANY: "deletion"},
     "revoke": {ANY: "revocation"},
     "sign_out": {"session": "revocation"},
-    "transfer": {"team": "handoff", "ownership": "transfer", "account": "transfer", "money": "refund"},
+    "transfer": {
+        "cash": "refund",
+        "team": "handoff",
+        "ownership": "transfer",
+        "account": "transfer",
+        "money": "refund",
+    },
     "handoff": {ANY: "handoff"},
     "pass": {"team": "handoff", "admin": "request"},
     "schedule": {"callback": "callback", "team": "callback", ANY: "schedule"},
     "send": {
+        "cash": "refund",
         "team": "handoff",
         "admin": "request",
         "back": "refund",
@@ -90,6 +104,8 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "export": {ANY: "export"},
     "set_up": {"payment_plan": "payment_plan", "callback": "callback", "hold": "hold", "refund": "refund"},
     "split": {"payment_plan": "payment_plan"},
+    "save": {"contact": "update", "email": "update"},
+    "close": {"plan": "cancellation", "subscription": "cancellation"},
     "open": {"team": "handoff", "ticket": "request"},
 }
 """What each kind of act does to each concept."""
@@ -126,7 +142,7 @@ class Lexicon:
 
     def concept(self, word: str) -> str | None:
         """Return the concept that a lower-case noun stands for; compounds go by their last part."""
-        found = self.nouns.get(word)
+        found = self.nouns.get(word) or (self.nouns.get(word[:-2]) if word.endswith("'s") else None)
         if found is None and self.endings:
             return next((concept for ending, concept in self.endings.items() if word.endswith(ending)), None)
         return found

@@ -19,6 +19,9 @@ _SAW_TO: Final = (
     r"(?:'ve|\s+have)?\s+(?:\w+\s+){0,3}?(?:took\s+care\s+of|taken\s+care\s+of|sorted(?:\s+out)?|dealt\s+with|"
     r"seen\s+to|saw\s+to)\s+(?:your|the|this|that)\s+"
 )
+_IS_NOW: Final = r"\s(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
+_ON_ITS_WAY: Final = r"on\s+(?:its|the|their)\s+way(?:\s+|\b)"
+_PLACE: Final = r"(?:card|account|bank)"
 _PAPER: Final = r"(?:request|case|question|issue|matter|with)"
 
 ENGLISH: Final = Lexicon(
@@ -29,12 +32,12 @@ ENGLISH: Final = Lexicon(
         **{"return": "returned paid"},
         credit="credited",
         issue="issued processed applied made completed initiated granted given gave added put placed "
-        "posted approved "
+        "posted approved pushed "
         "raised arranged triggered generated prepared submitted finalised finalized",
         cancel="cancelled canceled terminated",
         stop="stopped turned switched disabled ended",
         reinstate="reinstated restored reactivated undone undid reopened",
-        change="changed updated corrected edited amended replaced adjusted",
+        change="changed updated corrected edited amended replaced adjusted swapped",
         move="moved migrated",
         plan_change="upgraded downgraded",
         remove="removed dropped",
@@ -55,20 +58,23 @@ ENGLISH: Final = Lexicon(
         verify="verified confirmed",
         export="exported",
         set_up="set",
+        save="saved",
+        close="closed",
         split="split divided spread",
         open="opened created logged filed",
     )
     | {"raised": "open", "submitted": "open", "switched": "move", "turned": "stop", "arranged": "schedule"},
     nouns=forms(
         refund="refund refunds reimbursement reversal",
-        money="money payment payments funds amount amounts",
+        cash="money funds dollars euros pounds yen francs usd eur gbp chf jpy",
+        money="payment payments amount amounts",
         charge="charge charges fee",
-        credit="credit credits discount",
+        credit="credit credits",
         card="card visa mastercard",
         back="back",
         cancellation="cancellation",
         renewal="renewal auto-renewal autorenewal renewals",
-        subscription="subscription membership",
+        subscription="subscription membership add_on",
         plan="plan basic pro team-plan business enterprise annual monthly tier",
         payment_plan="instalments installments instalment installment",
         seat="seat seats licence licences license licenses",
@@ -184,26 +190,44 @@ ENGLISH: Final = Lexicon(
         (
             "back",
             re.compile(
-                r"\b(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
-                r"(?:on\s+(?:its|the|their)\s+way\s+back(?!\s+to\s+us)|back\s+(?:on|in)\s+your\s+(?:card|account|bank))\b"
+                rf"{_IS_NOW}back\s+(?:on|in)\s+your\s+{_PLACE}\b(?!\s+(?:only|once|when|after|within)\b)"
             ),
             "refund",
         ),
         (
             " way",
             re.compile(
-                r"\b(?:money|funds)\s+(?:is|are)\s+(?:(?:now|already|currently)\s+)?on\s+(?:its|the|their)\s+way\b"
+                rf"{_IS_NOW}{_ON_ITS_WAY}(?:back\b(?!\s+to\s+us)|to\s+your\s+{_PLACE}\b)"
+                rf"|\b(?:money|funds){_IS_NOW}{_ON_ITS_WAY}"
             ),
             "refund",
+        ),
+        (
+            " discount",
+            re.compile(
+                r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:also\s+)?(?:added|applied|granted|given\s+you)\s+an?\s+"
+                r"[^\s0-9]?[0-9]\S*\s+(?:\S+\s+)?discount\b"
+            ),
+            "credit",
         ),
         ("refund", re.compile(rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?refund\b(?!\s+{_PAPER})"), "refund"),
         (
             "refund",
             re.compile(
                 r"\brefund\s+(?:of\s+(?:\S+\s+){1,2})?(?:(?:just|now|already|has|have)\s+){0,2}(?:went|gone)\s+"
-                r"(?:through|out)\b|\bconsider\s+(?:your|the)\s+refund\s+(?:done|made|complete)"
+                r"(?:through|out)\b"
+                r"|\brefund(?:\s+of\s+\S+(?:\s+[a-z]{3})?)?(?:\s+is|:)\s+done\b(?!\s+(?:by|only|once|when|within)\b)"
+                r"|\bconsider\s+(?:your|the)\s+refund\s+(?:done|made|complete)"
             ),
             "refund",
+        ),
+        (
+            "your ",
+            re.compile(
+                r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@|\+?[0-9][0-9\s]{6})"
+                rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})"
+            ),
+            "update",
         ),
         (
             "change",
@@ -216,7 +240,7 @@ ENGLISH: Final = Lexicon(
         (
             "your new ",
             re.compile(
-                r"\byour\s+new\s+(?:\w+\s+){1,4}(?:is|are)\s+(?:(?:now|already)\s+)?(?:in\s+place|saved|active)\b"
+                r"\byour\s+new\s+(?:e-?mail|phone|number|address|contact)\s+(?:\w+\s+){0,3}(?:is|are)\s+(?:(?:now|already)\s+)?(?:in\s+place|saved|active)\b"
             ),
             "update",
         ),
@@ -231,6 +255,14 @@ ENGLISH: Final = Lexicon(
             "export",
             re.compile(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"),
             "export",
+        ),
+        (
+            " credit",
+            re.compile(
+                r"\b(?:the|your)\s+credit\s+(?:of\s+(?:\S+\s+){1,2})?is\s+(?:(?:now|already)\s+)?on\s+your\s+"
+                r"(?:\w+\s+){0,2}(?:invoice|account|bill)\b"
+            ),
+            "credit",
         ),
         (" credit", re.compile(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
         (

@@ -51,7 +51,9 @@ _RECORDED: Final[frozenset[Deed]] = frozenset({"verification"})
 """Deeds that an agent may call its own though they are only on record (``I've verified your identity``)."""
 _LONGEST: Final = 160
 _CORE: Final = 3
-_JOINED: Final = re.compile(r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:for\s+|of\s+|the\s+)?")
+_JOINED: Final = re.compile(
+    r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:also\s+)?(?:for\s+|of\s+|the\s+|another\s+)?"
+)
 _SWAPPED: Final = {
     "my": "your",
     "mine": "yours",

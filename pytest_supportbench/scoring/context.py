@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_supportbench.calls import CallRecord, Change
 from pytest_supportbench.conversation import Episode
-from pytest_supportbench.environment import CallRecord, Change
 from pytest_supportbench.episode import replay
 from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario

@@ -85,9 +85,9 @@ class FoundDate:
 
 
 def find_dates(text: str, language: str = "en") -> list[FoundDate]:
-    """Return the dates in ``text``, in order: ISO, ``March 14, 2026``, ``14th of March``, ``14.03.2026``,
-    ``the fourteenth of March``.
+    """Return the dates in ``text``, in order: ISO, ``March 14, 2026``, ``14th of March``, ``14.03.2026``.
 
+    English days may be spelt out (``the fourteenth of March``).
     Month names may be in English, Spanish, German, French or Portuguese, whatever the language. With slashes
     the month comes first in English where it can, else the day.
     """

@@ -129,8 +129,8 @@ def protected_hits(
     """Return the protected facts that ``text`` gives away, each with the first phrase that does.
 
     A denied phrase discloses too (``it is not true that she has MFA`` tells as much). A question, a clause with
-    ``if`` or ``whether``, and what the text refuses to tell or confirm give nothing away. Telephone numbers are compared by their digits, and an
-    e-mail address also where it is written in words.
+    ``if`` or ``whether``, and what the text refuses to tell or confirm give nothing away.
+    Telephone numbers are compared by their digits, and an e-mail address also where it is written in words.
     """
     hits: list[tuple[Protected, str]] = []
     heard = reading(text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from pytest_supportbench.environment import CallRecord
+from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, NeverCall, RequiredCall
 from pytest_supportbench.scoring.assignment import why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text

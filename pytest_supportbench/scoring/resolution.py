@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_supportbench.environment import Change
+from pytest_supportbench.calls import Change
 from pytest_supportbench.scoring.assignment import value_at
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.facts import check_fact

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pytest_supportbench.environment import CallRecord
+from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.scoring.claims import Claim, KnownDeed, false_claims
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, protected_hits

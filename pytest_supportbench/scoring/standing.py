@@ -30,9 +30,14 @@ _FAILURES: Final = frozenset(
     )
     + listed("rechazada fallado refusé échoué")
 )
+_BLAME: Final = frozenset({"should", "shouldn't"})
+_DOUBTS: Final = frozenset(
+    listed("whether unsure probably perhaps maybe possibly vermutlich vielleicht quizás")
+)
+_DOUBT_WORDS: Final = 3
 _AT_FIRST: Final = frozenset(listed("first initially initial once earlier before zuerst primero d'abord"))
 _OFFERED: Final = re.compile(
-    r"\s*(?:,\s*)?(?:(?:and/)?or|oder|o|ou)\s+"
+    r"\s*(?:(?:,\s*)?(?:(?:and/)?or|oder|o|ou)\s+|,\s*(?=maybe|perhaps|possibly))"
     r"(?:maybe\s+|perhaps\s+|possibly\s+|even\s+|else\s+)?(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
     re.IGNORECASE,
 )
@@ -67,6 +72,7 @@ def is_stated(heard: Reading, found: Sequence[Placed], right: Sequence[bool], la
     return any(
         is_right
         and not is_denied(heard.plain, value.start)
+        and not _is_doubted(heard.plain, value.start)
         and not _is_unsettled(heard.plain, found, right, place)
         and not _is_undone(heard, value, language)
         for place, (value, is_right) in enumerate(zip(found, right, strict=True))
@@ -83,6 +89,12 @@ def is_denied(plain: str, start: int) -> bool:
     if words[-1] == "no" and len(words) > 1:
         return words[-2].endswith(",") or words[-2] in {"y", "and", "sino"}
     return words[-1] in _DENIALS or " ".join(words[-2:]) in _DENIALS_OF_TWO
+
+
+def _is_doubted(plain: str, start: int) -> bool:
+    """Tell whether a word right before makes the value a guess (``probably $49``, ``whether it is $49``)."""
+    words = plain[max(0, start - _DENIAL_WINDOW) : start].lower().replace(",", " , ").split()
+    return not _DOUBTS.isdisjoint(words[-_DOUBT_WORDS:])
 
 
 def _is_unsettled(plain: str, found: Sequence[Placed], right: Sequence[bool], place: int) -> bool:
@@ -120,7 +132,8 @@ def _is_undone(heard: Reading, value: Placed, language: str) -> bool:
     verb = max((place for place in verbs if parsed.start[place] < begin), default=verbs[0] if verbs else None)
     if verb is not None:
         since = max((place + 1 for place in verbs if place < verb), default=clause[0])
-        if negated(list(words[since:verb]), language):
+        left = list(words[since:verb])
+        if negated(left, language) and _BLAME.isdisjoint(left):
             return True
     around = {words[place] for place in clause}
     return (

@@ -1,0 +1,183 @@
+"""The file of a run: appended to as episodes finish, closed with a summary, read back whole or cut."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.results import Json, dump, episode_key
+
+
+class ResultsFile:
+    """Appends lines to one file from any thread and any process of a run.
+
+    Every line is one ``write`` under a file lock and reaches the kernel before the call returns, so a killed run
+    keeps all that finished. Whoever comes first replaces an earlier run's lines by this run's own run line;
+    nothing is created before.
+    """
+
+    def __init__(self, path: Path, run_id: str, header: Callable[[], Json]) -> None:
+        self.path = path
+        self._run_id = run_id
+        self._header = header
+        self._begun = False
+        self._closed = False
+
+    def append(self, line: Json) -> None:
+        """Append one line; ignored after `close`, when abandoned threads may still finish.
+
+        Raises `UsageError` where the file cannot be written.
+        """
+        if self._closed:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(self.path) as descriptor:
+                text = "" if self._begun or belongs_to(self.path, self._run_id) else self._begin(descriptor)
+                self._begun = True
+                _write(descriptor, (text + dump(line)).encode("utf-8", "replace"))
+        except OSError as error:
+            msg = (
+                f"cannot write the results file {str(self.path)!r}: {error.strerror}; name another path with "
+            )
+            raise UsageError(msg + "--supportbench-results") from error
+
+    def _begin(self, descriptor: int) -> str:
+        os.ftruncate(descriptor, 0)
+        return dump(self._header())
+
+    def close(self) -> None:
+        """Take no more lines."""
+        self._closed = True
+
+
+def belongs_to(path: Path, run_id: str) -> bool:
+    """Tell whether a results file holds that run, not an earlier one."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return f'"run":"{run_id}"' in file.readline()
+
+
+def closing_line(
+    path: Path,
+    run_id: str,
+    *,
+    reported: Collection[str],
+    verdicts: Sequence[str],
+    agents: Sequence[Json],
+    exit_status: int,
+    stopped_early: bool,
+) -> Json:
+    """Return the summary line; episodes in the file that no item reported are listed as unreported."""
+    counts = {verdict: verdicts.count(verdict) for verdict in ("passed", "failed", "error")}
+    return {
+        "type": "summary",
+        "run": run_id,
+        "exit_status": exit_status,
+        "stopped_early": stopped_early,
+        "episodes": len(verdicts),
+        "verdicts": counts,
+        "agents": list(agents),
+        "unreported": sorted(
+            episode_key(line)
+            for line in _lines(path)
+            if line.get("type") == "episode" and episode_key(line) not in reported
+        ),
+    }
+
+
+def write_closing(path: Path, line: Json) -> None:
+    """Append the summary line to a finished run's file."""
+    with _locked(path) as descriptor:
+        _write(descriptor, dump(line).encode("utf-8", "replace"))
+
+
+def _lines(path: Path) -> Iterator[Json]:
+    """Yield the lines of a results file; one that was cut by a kill is left out."""
+    with path.open(encoding="utf-8", errors="replace") as texts:
+        for text in texts:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                yield line
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        try:
+            import fcntl  # noqa: PLC0415 - not on Windows, where appending is atomic enough for one process
+        except ImportError:
+            yield descriptor
+            return
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def point_at(path: Path, folder: Path) -> None:
+    """Make ``last-run.jsonl`` in ``folder`` name the newest run, and let git ignore the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    pointer = folder / "last-run.jsonl"
+    pointer.unlink(missing_ok=True)
+    try:
+        pointer.symlink_to(os.path.relpath(path, folder))
+    except OSError:
+        pointer.write_text(dump({"type": "pointer", "path": str(path.absolute())}), encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A results file as read back. ``complete`` is false where the closing summary is missing."""
+
+    run: Json
+    episodes: tuple[Json, ...]
+    summary: Json | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+        return self.summary is not None
+
+
+def read_run(path: Path) -> RunFile:
+    """Read a results file; a line that was cut by a kill is left out.
+
+    Episodes that the summary lists as unreported are marked ``"unreported": true``; a pointer that `point_at` wrote
+    is followed. Raises `ValueError` where the file is no results file.
+    """
+    run: Json | None = None
+    episodes: list[Json] = []
+    summary: Json | None = None
+    for line in _lines(path):
+        if line.get("type") == "pointer":
+            return read_run(Path(line["path"]))
+        if line.get("type") == "run":
+            run = line
+        elif line.get("type") == "episode":
+            episodes.append(line)
+        elif line.get("type") == "summary":
+            summary = line
+    if run is None:
+        msg = f"{path} has no run line; name a file that pytest --supportbench-results wrote"
+        raise ValueError(msg)
+    unreported = set(summary["unreported"]) if summary else set()
+    marked = ({**line, "unreported": True} if episode_key(line) in unreported else line for line in episodes)
+    return RunFile(run, tuple(marked), summary)
