@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from pytest_supportbench.conversation import Episode
+from pytest_supportbench.environment import CallRecord
+from pytest_supportbench.expected import MatcherSpec, MatcherValue, RequiredCall
 from pytest_supportbench.results import Result
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring import Check, Score, brief
-from pytest_supportbench.scoring.tool_use import required_text
+from pytest_supportbench.scoring.matchers import describe
 from pytest_supportbench.tools import ToolSpec
 from pytest_supportbench.words import ZERO_TOLERANCE
+
+MAX_VALUE: Final = 32
+"""Longer argument values than this are prose, which a one-line description leaves out."""
 
 
 def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
@@ -18,7 +24,23 @@ def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
     first = scenario.expected[0]
     calls = [call for call in first.calls if specs[call.tool].effect == "writes"]
     names = " or ".join(first.actions)
-    return f"{names}: {', then '.join(required_text(call) for call in calls)}" if calls else names
+    return f"{names}: {', then '.join(map(_required, calls))}" if calls else names
+
+
+def _required(call: RequiredCall) -> str:
+    arguments = ", ".join(f"{name}={_plain(value)}" for name, value in call.args.items())
+    return f"{call.tool}({arguments}){' tried' if call.attempt else ''}"
+
+
+def _plain(value: MatcherValue) -> str:
+    """Return a literal or a matcher as a reader needs it, without the quotation marks of a check."""
+    if not isinstance(value, MatcherSpec):
+        return str(value)
+    if value.any_of is not None:
+        return " or ".join(map(_plain, value.any_of))
+    if value.same_as is not None:
+        return f"that of {value.same_as.split('.')[0]}"
+    return describe(value)
 
 
 def observed_path(episode: Episode) -> str:
@@ -32,12 +54,19 @@ def observed_path(episode: Episode) -> str:
             if call.turn != record.number or call.effect == "reads":
                 continue
             outcome = "" if call.error is None else f" ({call.fault or call.error.code})"
-            step = f"{'handed off with ' if call.committed and call.handoff else ''}{call.tool}{outcome}"
+            step = f"{'handed off with ' if call.committed and call.handoff else ''}{_short(call)}{outcome}"
             steps.append(f"{step} again" if call.committed and step in steps else step)
         if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
             steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
     steps.append(_end(episode))
     return brief(", then ".join(step for step in dict.fromkeys(steps) if step))
+
+
+def _short(call: CallRecord) -> str:
+    """Return a call with those of its arguments that are ids, amounts or choices, and not prose."""
+    told = {name: str(value) for name, value in call.arguments.items() if isinstance(value, str | int | float)}
+    arguments = [f"{name}={value}" for name, value in told.items() if len(value) <= MAX_VALUE and " " not in value]
+    return f"{call.tool}({', '.join(arguments)})"
 
 
 def _end(episode: Episode) -> str:
@@ -71,7 +100,8 @@ def headline(result: Result) -> str:
         return "passed"
     dimensions = ", ".join(name.replace("_", " ") for name in score.failed_dimensions)
     check = worst(score)
-    code = f"{check.code}: " if check.code else ""
+    named = not check.code or check.actual.startswith(check.code.replace("_", " "))
+    code = "" if named else f"{check.code}: "
     return f"failed {dimensions}: {code}{_what(check)}"
 
 

@@ -116,6 +116,7 @@ class AgentSummary:
     not_assessed: int
     hygiene: int
     failures: tuple[Row, ...]
+    escalated: tuple[Row, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON data for the closing line of a results file."""
@@ -188,6 +189,7 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         not_assessed=sum(item["not_assessed"] for item in scored),
         hygiene=sum(item["hygiene"] for item in scored),
         failures=tuple(item for item in scored if item["verdict"] == "failed"),
+        escalated=tuple(item for item in passed if item["escalation_class"] == "correct_escalation"),
     )
 
 

@@ -52,7 +52,9 @@ def title(summary: AgentSummary) -> str:
     """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
     text = f"{_short(summary.agent)}: {summary.passed} passed all four dimensions"
     broken = summary.passed_of_all.whole - summary.passed.whole
-    if broken:
+    if not summary.passed.whole:
+        text = f"{_short(summary.agent)}: nothing could be scored, for {broken} infrastructure error(s)"
+    elif broken:
         text = (
             f"{_short(summary.agent)}: {summary.passed} of scored episodes passed all four dimensions\n"
             f"  {broken} not scored for infrastructure errors; "
@@ -81,6 +83,7 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
     yield from _errors(summary)
     if summary.passed.whole:
         yield from _explanation(summary)
+        yield from _handed_off(summary, verbose=verbose)
         yield from _failures(summary, verbose=verbose)
 
 
@@ -94,7 +97,8 @@ def _escalation(summary: AgentSummary) -> Iterator[str]:
     yield f"  {'escalation':<28}{'recall':>14}{'specificity':>16}{'routine solved':>18}"
     yield _rates(summary.agent, summary.escalation, summary.routine_solved)
     constant = summary.constant
-    yield _rates("always-escalate (constant)", constant, Share(0, constant.specificity.whole))
+    # A constant agent solves at most what it leaves alone rightly, so its specificity stands for both.
+    yield _rates("always-escalate (constant)", constant, constant.specificity)
     counts = ", ".join(f"{label} {summary.escalation.classes.get(name, 0)}" for name, label in _CLASSES)
     yield from wrapped(counts, "    ")
 
@@ -136,6 +140,17 @@ def _explanation(summary: AgentSummary) -> Iterator[str]:
             f"  explanation: {summary.explanation:.2f} of concepts, "
             "UNCALIBRATED phrase matcher; part of no score"
         )
+
+
+def _handed_off(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
+    """Show the tool call behind each correct escalation, so that nobody has to take the word for it."""
+    if not summary.escalated or (len(summary.escalated) > MAX_FAILURES and not verbose):
+        return
+    yield ""
+    yield "  handed off rightly"
+    for row in summary.escalated:
+        yield from wrapped(f"{row['scenario']} {row['title']}", "  ", "    ")
+        yield from wrapped(row["observed"], "    observed   ")
 
 
 def _failures(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
