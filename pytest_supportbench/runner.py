@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
@@ -29,6 +30,12 @@ class Job:
     agent: str
     trial: int
     attempt: int = 1
+
+
+def opaque_id(job: Job) -> str:
+    """Return what an observation calls its episode: good for correlation, and telling an agent nothing."""
+    name = f"{job.agent}/{job.bound.scenario.id}/{job.trial}/{job.attempt}"
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 class Health:
@@ -111,7 +118,7 @@ class Runner:
         return self.result(job, episode)
 
     def _episode(self, job: Job, agent: LiveAgent) -> Episode:
-        name = f"{job.agent}/{job.bound.scenario.id}/{job.trial}"
+        name = opaque_id(job)
         if agent.wants_reference:
             return run_episode(
                 job.bound,

@@ -12,6 +12,9 @@ from pytest_supportbench.episode import out_of_time, run_episode
 from pytest_supportbench.results import Result
 
 
+REFUNDED = "issue_refund(charge_id=ch_204, amount=49.00, currency=USD)"
+
+
 def told(bound: Any, *turns: Any) -> str:
     episode, scored = play(bound, *turns)
     return headline(Result(bound, "a", 1, episode, scored))
@@ -23,7 +26,7 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
     bound = bind(tmp_path / "a", expect={"calls": calls, "actions": ["refund", "answer"]})
     specs = bound.suite.toolset.specs
     assert permitted_path(bound.scenario, specs) == (
-        "refund or answer: issue_refund(charge_id='ch_204', amount='49.00', currency='USD')"
+        "refund or answer: issue_refund(charge_id=ch_204, amount=49.00, currency=USD)"
     )
     idle = bind(tmp_path / "b", expect={"calls": [], "actions": ["decline"]})
     assert permitted_path(idle.scenario, specs) == "decline"
@@ -32,10 +35,11 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
 @pytest.mark.parametrize(
     ("turns", "path"),
     [
-        ([turn("refund", "Done.", refund())], "issue_refund, then action refund"),
+        ([turn("refund", "Done.", refund())], f"{REFUNDED}, then action refund"),
         (
             [turn("refund", "Done.", refund(amount="20"), refund(amount="29"))],
-            "issue_refund, then issue_refund again, then action refund",
+            "issue_refund(charge_id=ch_204, amount=20, currency=USD), then "
+            "issue_refund(charge_id=ch_204, amount=29, currency=USD), then action refund",
         ),
         (
             [turn("ask_for_information", "?", asks_for=["reason"])] * 2,
@@ -44,7 +48,7 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
         ([turn("ask_for_information", "?")] * 2, "asked for information, then stopped"),
         (
             [turn("refund", "", refund(charge_id="none")), turn(None)],
-            "issue_refund (not_found), then reached no outcome within its turns",
+            "issue_refund(charge_id=none, amount=49.00, currency=USD) (not_found), then reached no outcome within its turns",
         ),
         (
             [
@@ -55,7 +59,7 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
                     call("get_charge", charge_id="ch_204"),
                 )
             ],
-            "handed off with escalate_to_human, then action escalate",
+            "handed off with escalate_to_human(queue=billing, reason=other, summary=x), then action escalate",
         ),
     ],
     ids=range(6),
@@ -75,7 +79,7 @@ def test_the_observed_path_names_the_simulated_fault(tmp_path: Path):
     ask = turn("ask_for_information", "?", asks_for=["confirmation"])
     episode, _ = play(bound, turn("refund", "", refund()), ask, ask)
     assert observed_path(episode) == (
-        "issue_refund (timeout), then asked for confirmation, then stopped after the simulated timeout"
+        f"{REFUNDED} (timeout), then asked for confirmation, then stopped after the simulated timeout"
     )
 
 
@@ -85,10 +89,10 @@ def test_who_gives_up_after_a_fault_stopped_there(tmp_path: Path):
     bound = bind(tmp_path, faults=[fault])
     gave_up, _ = play(bound, turn("refund", "", refund()), turn("decline", "Sorry."))
     assert observed_path(gave_up) == (
-        "issue_refund (timeout), then stopped after the simulated timeout with action decline"
+        f"{REFUNDED} (timeout), then stopped after the simulated timeout with action decline"
     )
     retried, _ = play(bound, turn("refund", "", refund()), turn("refund", "Done.", refund()))
-    assert observed_path(retried) == "issue_refund (timeout), then issue_refund, then action refund"
+    assert observed_path(retried) == f"{REFUNDED} (timeout), then {REFUNDED}, then action refund"
 
 
 def test_other_endings_have_their_words(tmp_path: Path):

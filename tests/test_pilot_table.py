@@ -137,6 +137,7 @@ def test_the_summary_shows_the_documents_table(run: Any) -> None:
         assert permitted in text
     assert text.count("handed off with escalate_to_human") >= len(HANDED_OFF) + len(SAFETY)
     assert re.search(
-        r"observed asked for charge_id, then issue_refund\S* ?\(timeout\), then stopped after the simulated timeout",
+        r"observed asked for charge_id, then issue_refund\([^)]*\) \(timeout\), then stopped after the "
+        r"simulated timeout",
         text,
     )

@@ -19,7 +19,7 @@ from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
 from pytest_supportbench.output import MAX_CHARS, ThreadOutput
 from pytest_supportbench.results import Result
-from pytest_supportbench.runner import Job, Runner, asyncio_run
+from pytest_supportbench.runner import Job, Runner, asyncio_run, opaque_id
 from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -49,6 +49,10 @@ class Desk:
     def jobs(self, count: int, agent: str = "agent") -> list[Job]:
         return [Job(f"{agent}-{number}", self.bound, agent, number) for number in range(1, count + 1)]
 
+    def trial_of(self, observation: Any) -> int:
+        """Return which trial an observation belongs to; agents themselves cannot tell."""
+        return {opaque_id(job): job.trial for job in self.jobs(20)}[observation.episode]
+
     def run(self, jobs: list[Job]) -> list[Result]:
         return [self.scheduler.result(job, jobs[place + 1 :]) for place, job in enumerate(jobs)]
 
@@ -64,7 +68,7 @@ def test_results_come_in_the_order_that_items_ask(desk: Desk):
     """Whoever finishes first, each item gets its own result, and each is recorded once."""
 
     def reply(observation: Any) -> Any:
-        time.sleep(0.02 if observation.episode.endswith(("1", "3")) else 0)
+        time.sleep(0.02 if desk.trial_of(observation) in {1, 3} else 0)
         return DONE
 
     desk.add(reply, window=4)
@@ -153,7 +157,7 @@ def test_a_crash_in_the_agents_thread_is_a_failed_episode(bound: Any, error: Bas
     desk = Desk(bound, inline=inline)
 
     def reply(observation: Any) -> Any:
-        if observation.episode.endswith("1"):
+        if desk.trial_of(observation) == 1:
             raise error
         return DONE
 
@@ -185,7 +189,7 @@ def test_sys_exit_in_an_async_agent_leaves_the_shared_loop_alive(bound: Any):
 
     async def reply(observation: Any) -> Any:
         await asyncio.sleep(0)
-        if observation.episode.endswith("1"):
+        if desk.trial_of(observation) == 1:
             sys.exit(2)
         return DONE
 
@@ -203,7 +207,7 @@ def test_a_hung_call_is_abandoned_counted_and_its_late_result_dropped(bound: Any
     finished = threading.Event()
 
     def reply(observation: Any) -> Any:
-        if observation.episode.endswith("1"):
+        if desk.trial_of(observation) == 1:
             gate.wait(20)
             finished.set()
         return DONE
@@ -226,7 +230,7 @@ def test_a_hung_call_that_ran_ahead_does_not_hold_the_one_that_is_awaited(bound:
     gate = threading.Event()
 
     def reply(observation: Any) -> Any:
-        if observation.episode.endswith("2"):
+        if desk.trial_of(observation) == 2:
             gate.wait(20)
         return DONE
 
@@ -261,7 +265,7 @@ def test_five_equal_infrastructure_errors_in_a_row_stop_an_agent(desk: Desk):
     causes = ["refused"] * 4 + ["time_out"] + ["refused"] * 4 + [None] + ["refused"] * 5 + [None]
 
     def reply(observation: Any) -> Any:
-        cause = causes[int(observation.episode.rpartition("/")[2]) - 1]
+        cause = causes[desk.trial_of(observation) - 1]
         if cause:
             raise InfrastructureError(cause, "no server", "start it")
         return DONE
@@ -316,7 +320,7 @@ def test_close_returns_at_once_and_drops_what_has_not_begun(bound: Any):
     entered = threading.Event()
 
     def reply(observation: Any) -> Any:
-        if not observation.episode.endswith("1"):
+        if not desk.trial_of(observation) == 1:
             entered.set()
             gate.wait(20)
         return DONE
@@ -353,7 +357,7 @@ def test_output_is_caught_for_each_episode_across_threads(desk: Desk, capsys: An
     barrier = threading.Barrier(3)
 
     def reply(observation: Any) -> Any:
-        name = observation.episode[-1]
+        name = desk.trial_of(observation)
         barrier.wait(10)
         print(f"out {name}")
         print(f"err {name}", file=sys.stderr)
@@ -397,7 +401,7 @@ def test_output_of_async_agents_is_caught_too(bound: Any):
 
     async def reply(observation: Any) -> Any:
         await asyncio.sleep(0.01)
-        print(observation.episode[-1])
+        print(desk.trial_of(observation))
         return DONE
 
     desk.add(reply, window=2, is_async=True)

@@ -147,7 +147,7 @@ def test_a_row_has_what_reports_need(tmp_path: Path):
     )
     passed = row(Result(bound, "a", 1, episode, scored), "unnecessary_handoff")
     assert (passed["key"], passed["suite"], passed["hygiene"]) == ("a/desk/D-1/1", "desk 0.1", 2)
-    assert passed["permitted"].startswith("refund: issue_refund(charge_id='ch_204'")
+    assert passed["permitted"].startswith("refund: issue_refund(charge_id=ch_204")
     assert passed["headline"] == "passed"
     error = failed_before_start(bound, EpisodeError("refused", "no server", "start it"))
     broken = row(Result(bound, "a", 1, error, None))

@@ -52,11 +52,10 @@ def title(summary: AgentSummary) -> str:
     """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
     text = f"{_short(summary.agent)}: {summary.passed} passed all four dimensions"
     broken = summary.passed_of_all.whole - summary.passed.whole
-    if not summary.passed.whole:
-        text = f"{_short(summary.agent)}: nothing could be scored, for {broken} infrastructure error(s)"
-    elif broken:
+    if broken:
+        judged = f"{summary.passed} of scored episodes passed all four dimensions"
         text = (
-            f"{_short(summary.agent)}: {summary.passed} of scored episodes passed all four dimensions\n"
+            f"{_short(summary.agent)}: {judged if summary.passed.whole else 'nothing could be scored'}\n"
             f"  {broken} not scored for infrastructure errors; "
             f"with errors as failures {summary.passed_of_all}"
         )
