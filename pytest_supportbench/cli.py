@@ -52,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     check = commands.add_parser("check", help="prove that scenarios hold what they claim")
-    check.add_argument("paths", nargs="*", default=["scenarios"], help="files or folders (default: scenarios)")
+    check.add_argument(
+        "paths", nargs="*", default=["scenarios"], help="files or folders (default: scenarios)"
+    )
     check.add_argument("-q", "--quiet", action="store_true", help="print problems only")
     check.set_defaults(run=_check)
 

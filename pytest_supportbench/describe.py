@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.conversation import Episode
-from pytest_supportbench.environment import CallRecord
 from pytest_supportbench.expected import MatcherSpec, MatcherValue, RequiredCall
 from pytest_supportbench.results import Result
 from pytest_supportbench.scenario import Scenario
@@ -64,8 +64,12 @@ def observed_path(episode: Episode) -> str:
 
 def _short(call: CallRecord) -> str:
     """Return a call with those of its arguments that are ids, amounts or choices, and not prose."""
-    told = {name: str(value) for name, value in call.arguments.items() if isinstance(value, str | int | float)}
-    arguments = [f"{name}={value}" for name, value in told.items() if len(value) <= MAX_VALUE and " " not in value]
+    told = {
+        name: str(value) for name, value in call.arguments.items() if isinstance(value, str | int | float)
+    }
+    arguments = [
+        f"{name}={value}" for name, value in told.items() if len(value) <= MAX_VALUE and " " not in value
+    ]
     return f"{call.tool}({', '.join(arguments)})"
 
 

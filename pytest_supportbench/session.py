@@ -12,13 +12,15 @@ from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.conversation import Limits
-from pytest_supportbench.errors import FileError, Problem, UsageError
+from pytest_supportbench.episode import run_episode
+from pytest_supportbench.errors import FileError, Problem, ToolsetError, UsageError
 from pytest_supportbench.executor import EventLoopThread
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.results import Json, Result, run_line
 from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
+from pytest_supportbench.scoring import escalation_class
 from pytest_supportbench.settings import Settings
 from pytest_supportbench.summary import Row, row
 
@@ -52,6 +54,7 @@ class BenchSession:
             self._runner, self._record, concurrency=settings.concurrency, inline=settings.inline
         )
         self._constants: dict[str, str | None] = {}
+        self._constant_agent = AlwaysEscalate(parse_spec("always-escalate", settings.root), settings.root)
 
     @property
     def names(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -151,11 +154,13 @@ class BenchSession:
     def _constant(self, bound: BoundScenario) -> str | None:
         """Return always-escalate's class on a scenario: the constant agent that recall must be read against."""
         if bound.path not in self._constants:
-            spec = parse_spec("always-escalate", self.settings.root)
-            agent = AlwaysEscalate(spec, self.settings.root)
-            runner = Runner({"constant": agent}, self.limits)
-            score = runner.run(Job("", bound, "constant", 1)).score
-            self._constants[bound.path] = score.escalation_class if score else None
+            try:
+                episode = run_episode(bound, self._constant_agent.reply, limits=self.limits)
+                self._constants[bound.path] = (
+                    escalation_class(bound, episode) if episode.error is None else None
+                )
+            except ToolsetError:
+                self._constants[bound.path] = None
         return self._constants[bound.path]
 
     def _run_line(self) -> Json:

@@ -11,7 +11,6 @@ from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.episode import out_of_time, run_episode
 from pytest_supportbench.results import Result
 
-
 REFUNDED = "issue_refund(charge_id=ch_204, amount=49.00, currency=USD)"
 
 
@@ -38,8 +37,10 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
         ([turn("refund", "Done.", refund())], f"{REFUNDED}, then action refund"),
         (
             [turn("refund", "Done.", refund(amount="20"), refund(amount="29"))],
-            "issue_refund(charge_id=ch_204, amount=20, currency=USD), then "
-            "issue_refund(charge_id=ch_204, amount=29, currency=USD), then action refund",
+            (
+                "issue_refund(charge_id=ch_204, amount=20, currency=USD), then "
+                "issue_refund(charge_id=ch_204, amount=29, currency=USD), then action refund"
+            ),
         ),
         (
             [turn("ask_for_information", "?", asks_for=["reason"])] * 2,
@@ -48,7 +49,10 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
         ([turn("ask_for_information", "?")] * 2, "asked for information, then stopped"),
         (
             [turn("refund", "", refund(charge_id="none")), turn(None)],
-            "issue_refund(charge_id=none, amount=49.00, currency=USD) (not_found), then reached no outcome within its turns",
+            (
+                "issue_refund(charge_id=none, amount=49.00, currency=USD) (not_found), then reached no outcome "
+                "within its turns"
+            ),
         ),
         (
             [

@@ -94,7 +94,10 @@ def test_a_hanging_server_is_given_up_within_its_time_out(tmp_path: Path) -> Non
     with FakeOllama() as server:
         server.fault = "hang"
         outcome = run(
-            f"ollama:m?host={server.host}&num_ctx=32768&timeout=0.5", tmp_path / "r.jsonl", "-k", "TB-001 or TB-002"
+            f"ollama:m?host={server.host}&num_ctx=32768&timeout=0.5",
+            tmp_path / "r.jsonl",
+            "-k",
+            "TB-001 or TB-002",
         )
     assert_all_errors(outcome, "time_out", "timeout")
     assert outcome[3] < 30

@@ -24,11 +24,7 @@ TIME_OUT = "TB-004"
 def pilot() -> dict[str, BoundScenario]:
     loader = Loader(ROOT)
     loaded = [loader.load(path) for path in sorted(SUITE.rglob("*.scenario.yaml"))]
-    return {
-        bound.scenario.id: bound
-        for bound in loaded
-        if "pilot" in bound.scenario.tags
-    }
+    return {bound.scenario.id: bound for bound in loaded if "pilot" in bound.scenario.tags}
 
 
 def as_the_documents_report(scenarios: dict[str, BoundScenario]) -> Any:
@@ -59,10 +55,7 @@ def as_the_documents_report(scenarios: dict[str, BoundScenario]) -> Any:
 
     def answer(body: dict[str, Any]) -> str:
         text = "\n".join(str(message.get("content")) for message in body["messages"])
-        spoken = {
-            name: bound.scenario.customer.message.split()
-            for name, bound in scenarios.items()
-        }
+        spoken = {name: bound.scenario.customer.message.split() for name, bound in scenarios.items()}
         plain = " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
         (name,) = [name for name, words in spoken.items() if " ".join(words) in plain]
         turn = sum(message["role"] == "assistant" for message in body["messages"])

@@ -320,7 +320,7 @@ def test_close_returns_at_once_and_drops_what_has_not_begun(bound: Any):
     entered = threading.Event()
 
     def reply(observation: Any) -> Any:
-        if not desk.trial_of(observation) == 1:
+        if desk.trial_of(observation) != 1:
             entered.set()
             gate.wait(20)
         return DONE

@@ -30,8 +30,8 @@ class PythonAgent(BaseAgent):
     """Calls a function, a coroutine function, or the ``reply`` (else ``__call__``) of an object.
 
     A class is instantiated once, with the spec's options as keyword arguments. A function is a factory,
-    called likewise, if options are given or if it takes no observation. The root directory is searched after
-    ``sys.path`` and stays on it, since the user's modules may import their neighbours later.
+    called likewise, if options are given or if it takes no observation. The root directory and the working directory
+    are searched after ``sys.path`` and stay on it, since the user's modules may import their neighbours later.
     """
 
     def __init__(self, spec: AgentSpec, root: Path) -> None:
@@ -93,16 +93,15 @@ def private(observation: Observation) -> Observation:
 
 
 def _module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
-    folder = str(root.resolve())
-    if folder not in sys.path:
-        sys.path.append(folder)
+    folders = list(dict.fromkeys((str(root.resolve()), str(Path.cwd()))))
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             msg = (
-                f"agent {spec.raw!r}: there is no module {error.name!r} on sys.path or in {folder}; add its "
-                'folder to the ini option pythonpath (pythonpath = ["src"]) or install its package'
+                f"agent {spec.raw!r}: there is no module {error.name!r} on sys.path or in {' or '.join(folders)}; "
+                'add its folder to the ini option pythonpath (pythonpath = ["src"]) or install its package'
             )
             raise UsageError(msg) from None
         raise _broken(spec, f"importing {name!r} failed", error) from error

@@ -32,6 +32,7 @@ __all__ = [
     "Score",
     "Violation",
     "brief",
+    "escalation_class",
     "score_episode",
 ]
 
@@ -55,6 +56,19 @@ def score_episode(bound: BoundScenario, episode: Episode) -> Score:
             best = score
     assert best is not None
     return best
+
+
+def escalation_class(bound: BoundScenario, episode: Episode) -> EscalationClass:
+    """Return an episode's escalation class alone, without the cost of the other dimensions where they do not matter.
+
+    Whether the case was resolved matters only where nobody handed it off.
+    """
+    if len(bound.scenario.expected) > 1 or not any(call.handoff and call.committed for call in episode.calls):
+        return score_episode(bound, episode).escalation_class
+    alternative = bound.scenario.expected[0]
+    assignment = assign(alternative.calls, episode.calls, bound.suite.toolset.specs)
+    judged = Judgement(bound, episode, alternative, assignment, Reading(""))
+    return score_escalation(judged, resolved=False)[1]
 
 
 def _score(bound: BoundScenario, episode: Episode, alternative: Alternative, told: Reading) -> Score:
