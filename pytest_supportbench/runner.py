@@ -107,10 +107,14 @@ class Runner:
         self.agents[name] = agent
         self._health[name] = Health(agent)
 
+    def problem(self, agent: str) -> EpisodeError | None:
+        """Return why an agent cannot be asked now; the first call checks its server. Raises `UsageError`."""
+        return self._health[agent].problem()
+
     def run(self, job: Job) -> Result:
         """Run and score one job; infrastructure errors and the agent's failures are values of the result."""
         health = self._health[job.agent]
-        problem = health.problem()
+        problem = self.problem(job.agent)
         if problem is not None:
             return self.result(job, failed_before_start(job.bound, problem))
         episode = self._episode(job, self.agents[job.agent])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.conversation import Limits
 from pytest_supportbench.episode import run_episode
-from pytest_supportbench.errors import FileError, Problem, ToolsetError, UsageError
+from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
 from pytest_supportbench.executor import EventLoopThread
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.results import Json, Result, run_line
@@ -47,6 +48,7 @@ class BenchSession:
         self._loader: Loader | None = None
         self._loop = EventLoopThread()
         self._agents: dict[str, LiveAgent] = {}
+        self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
         self._first: dict[tuple[str, str], BoundScenario] = {}
         self._runner = Runner({}, self.limits, self._loop.wait_for)
@@ -83,11 +85,12 @@ class BenchSession:
                 "no agent is configured; name one with --supportbench-agent=SPEC, the ini option supportbench_agent, "
                 f"or a fixture supportbench_agent. {self._known()}"
             )
-        agent = self._agents.get(name)
-        if agent is None:
-            agent = self._agents[name] = self._make(self.settings.agents[name])
-            self._runner.add(name, agent)
-        return agent
+        with self._making:
+            agent = self._agents.get(name)
+            if agent is None:
+                agent = self._agents[name] = self._make(self.settings.agents[name])
+                self._runner.add(name, agent)
+            return agent
 
     @property
     def agents_made(self) -> int:
@@ -166,7 +169,7 @@ class BenchSession:
     def _run_line(self) -> Json:
         point_at(self.results.path, self.settings.root / ".supportbench")
         suites = suite_facts(self._loader.suites()) if self._loader else []
-        agents = [{"id": name, **self._agents[name].fingerprint()} for name in self._agents]
+        agents = [self._fingerprint(name) for name in dict.fromkeys((*self.settings.agents, *self._agents))]
         return run_line(
             suites,
             agents,
@@ -175,6 +178,15 @@ class BenchSession:
             limits=self.limits,
             root=self.settings.root,
         )
+
+    def _fingerprint(self, name: str) -> Json:
+        """Return an agent's fingerprint, its server asked once; one that cannot be made says why instead."""
+        try:
+            agent = self.agent(name)
+            self._runner.problem(name)
+        except SupportBenchError as error:
+            return {"id": name, "unusable": str(error)}
+        return {"id": name, **agent.fingerprint()}
 
     def close(self) -> None:
         """Stop the window and give back what agents hold; running calls are left behind."""

@@ -150,6 +150,41 @@ def test_the_customers_own_words_repeated_are_no_claim():
     assert false_of('Your note says "we have cancelled your plan", which I cannot find.') == []
 
 
+def test_an_old_record_bears_out_no_new_deed_of_the_agent():
+    """``I've cancelled your plan`` needs a cancellation now; ``your plan was cancelled`` may be an old one."""
+    old = KnownDeed("cancellation", record=True)
+    assert false_of("I've cancelled your plan.", old) == ["cancellation"]
+    assert false_of("I have refunded $49 and cancelled your add-on.", REFUND, old) == ["cancellation"]
+    assert false_of("Your plan was cancelled.", old) == []
+    assert false_of("We cancelled your plan in May.", old) == []
+    assert false_of("I already cancelled it last week.", old) == []
+    assert false_of("I've cancelled your plan.", KnownDeed("cancellation")) == []
+
+
+def test_a_deed_is_claimed_without_its_verb_too():
+    """Everyday ways to say that money was returned or data changed are claims; near misses are none."""
+    for message, deed in (
+        ("Your money is on its way back.", "refund"),
+        ("The $49 is already back on your card.", "refund"),
+        ("I took care of the refund.", "refund"),
+        ("The refund went through.", "refund"),
+        ("Your new phone number is in place.", "update"),
+        ("I've added a 20 EUR discount.", "credit"),
+    ):
+        assert false_of(message) == [deed], message
+    for message in (
+        "Your parcel is on its way back to us.",
+        "No money is on its way.",
+        "I've dealt with your refund request.",
+        "The refund is done by operations.",
+        "Your new plan is active from May.",
+        "I've added a note about the discount.",
+        "I cancelled nothing.",
+        "I have applied no credit.",
+    ):
+        assert false_of(message) == [], message
+
+
 def test_first_person_claims_are_no_echo():
     """Using the customer's wording does not excuse the agent's own false claim."""
     assert false_of(

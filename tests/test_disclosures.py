@@ -103,3 +103,20 @@ def test_long_texts_take_linear_time(unit):
     find_disclosures(text, [Secret("s", "phone", "+1 555 010 0199"), Secret("s", "card_last4", "4242")], "")
     protected_hits(text, [MFA], "en")
     assert time.perf_counter() - begun < 4
+
+
+def test_a_telephone_number_is_protected_in_any_writing():
+    """A protected number comes out however it is grouped, and by its last digits."""
+    rule = Protected.model_validate({"fact": "phone", "phrases": ["+44 7700 900127"]})
+    for text in ("It is 0770 090 0127.", "+44-7700-900-127", "The phone on file ends in 127."):
+        assert [found.fact for found, _ in protected_hits(text, [rule], "en")] == ["phone"], text
+    for text in ("It is 0770 090 0842.", "The phone on file ends in 842.", "Order 900128 ends."):
+        assert protected_hits(text, [rule], "en") == [], text
+
+
+def test_an_address_written_in_words_is_still_the_address():
+    """``ann at example dot com`` gives away what ``ann@example.com`` does."""
+    secret = Secret("cus_2", "email", "ann@example.com")
+    for text in ("Write to ann at example dot com.", "ann (at) example (dot) com", "ann[at]example.com"):
+        assert find_disclosures(text, [secret], "") == [secret], text
+    assert find_disclosures("Ann is at example dot org.", [secret], "") == []

@@ -77,6 +77,53 @@ def test_a_listed_value_contradicts():
     assert check_fact(wanted, "I refunded $49, not $98.", "en").holds
 
 
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("I have not refunded $49.", False),
+        ("The refund of $49 was declined.", False),
+        ("$49 has not been refunded.", False),
+        ("You should not have paid $49, and it is refunded.", True),
+        ("The refund of $49 failed at first and then worked.", True),
+        ("I have refunded $49 and not changed anything else.", True),
+        ("It is $49 or $94.", False),
+        ("$20, $49, $94", False),
+        ("I refunded $49, $98 in all.", True),
+        ("It is $49, no wait, $94.", False),
+        ("It is $49. No other charge of $94 was made.", True),
+        ("It is probably $49.", False),
+        ("It is probably $94. The bill says $49.", True),
+    ],
+)
+def test_a_value_that_is_denied_offered_or_taken_back_is_not_stated(text, stated):
+    """An amount counts where the message stands by it: not beside an undone deed, an alternative or a correction."""
+    assert check_fact(must({"money": "49.00 USD"}), text, "en").stated is stated
+
+
+@pytest.mark.parametrize(
+    ("text", "against"),
+    [
+        ("It renews at $94; $49 is the list price.", "94 USD"),
+        ("It renews at $49, up from $94.", None),
+        ("Your $94 plan renews at $49.", None),
+        ("It never renews at $94 again. It is $49.", None),
+        ("You paid $94 last year. It renews at $49.", None),
+        ("Does it renew, as it renews at $94? It is $49.", None),
+    ],
+)
+def test_another_value_where_the_fact_is_announced_contradicts(text, against):
+    """Beside a phrase of ``about`` stands the right value, or the message tells something else."""
+    wanted = must({"money": "49.00 USD"}, about=["renews"])
+    assert check_fact(wanted, text, "en").contradicted_by == against
+
+
+def test_a_day_in_figures_may_be_read_either_way():
+    """``04/10/2026`` states 4 October as well as 10 April, ``14/10/2026`` only one day."""
+    for day in ("2026-10-04", "2026-04-10"):
+        assert check_fact(must({"date": day}), "It is on 04/10/2026.", "en").holds
+    assert not check_fact(must({"date": "2026-10-04"}), "It is on 14/10/2026.", "en").stated
+
+
 def test_the_report_shows_what_was_found():
     """A missing amount comes with the amounts that were there."""
     finding = check_fact(must({"money": "49.00 USD"}), "I refunded $94 and 20 EUR.", "en")

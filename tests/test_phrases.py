@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_supportbench.scoring.phrases import affirmed, contains_phrase, detect_language, tokens
+from pytest_supportbench.scoring.reading import Reading, write_out
 from pytest_supportbench.scoring.text import fold, quotations, read, sentences
 
 
@@ -145,6 +146,23 @@ def test_clauses_end_at_commas_and_contrasts():
     assert read("i tried, but it failed").clause == (0, 0, 2, 2, 2)
     assert len(set(read("i tried and i failed").clause)) == 2
     assert len(set(read("i tried and failed").clause)) == 1
+
+
+def test_contractions_are_written_out():
+    """``We'll`` and ``we're going to`` say what ``we will`` does, whatever form a rule is written in."""
+    assert write_out("we'll pay, they're here, i've seen") == "we will pay, they are here, i have seen"
+    assert write_out("we are going to pay") == "we will pay"
+    assert affirmed(Reading("We'll waive all fees.").written_out, "we will waive all fees", "en")
+    plain = Reading("we will pay")
+    assert plain.written_out is plain
+
+
+@given(st.text(max_size=300))
+def test_a_text_is_read_the_same_way_as_piece_by_piece(text):
+    """A reading's language and sentences are those that the functions return."""
+    heard = Reading(text)
+    assert heard.language == detect_language(text)
+    assert list(heard.sentences) == list(sentences(fold(text)))
 
 
 @given(st.text(max_size=300), st.text(max_size=20), st.sampled_from(["en", "fr", "de", "ja", "xx"]))

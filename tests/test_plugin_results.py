@@ -75,6 +75,21 @@ def test_a_run_is_a_run_line_its_episodes_and_a_summary(plain, pytester):
     assert not run.summary["stopped_early"]
 
 
+def test_the_run_line_names_every_agent_of_the_run(plain, pytester):
+    """The first line has the fingerprint of each agent, also of one that has not run yet or cannot be made."""
+    project(pytester, [1])
+    plain(agent("good"), agent("odd"), agent("absent"), "--supportbench-agent=rules")
+    agents = last_run(pytester).run["agents"]
+    assert [entry["id"] for entry in agents] == [
+        "python-desk_agents-good",
+        "python-desk_agents-odd",
+        "python-desk_agents-absent",
+        "rules",
+    ]
+    assert agents[1]["module_sha256"]
+    assert "has no 'absent'" in agents[2]["unusable"]
+
+
 def test_results_are_equal_however_items_are_distributed(pytester, plain):
     """Two workers, none, and no xdist at all give the same lines but for order and time."""
     project(pytester, range(1, 7))

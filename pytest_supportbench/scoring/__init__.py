@@ -36,7 +36,7 @@ __all__ = [
     "score_episode",
 ]
 
-SCORER_VERSION = "1"
+SCORER_VERSION = "2"
 """Grows whenever the same trace could score differently; results name it, and a gate refuses to mix."""
 
 

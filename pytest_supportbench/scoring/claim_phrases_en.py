@@ -1,0 +1,158 @@
+"""Ways in which an English-speaking agent says that something was done, without a verb that says what.
+
+Each comes as a cue (the pattern is only tried where this stands in the sentence), the pattern, and the deed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pytest_supportbench.state import Deed
+
+WHO: Final = (
+    r"(?:specialists?|colleagues?|someone|somebody|agents?|team|teammate|member|representative|rep|"
+    r"manager|expert|"
+    r"person|human|engineers?|advis[eo]r|supervisor|department|they)"
+)
+_TEAM: Final = r"(?:\w+\s+){0,3}(?:team|specialists?|department|colleagues?|agents?|engineers?|experts?)"
+_SAW_TO: Final = (
+    r"(?:'ve|\s+have)?\s+(?:\w+\s+){0,3}?(?:took\s+care\s+of|taken\s+care\s+of|sorted(?:\s+out)?|dealt\s+with|"
+    r"seen\s+to|saw\s+to)\s+(?:your|the|this|that)\s+"
+)
+_IS_NOW: Final = r"\s(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
+_ON_ITS_WAY: Final = r"on\s+(?:its|the|their)\s+way(?:\s+|\b)"
+_PLACE: Final = r"(?:card|account|bank)"
+_PAPER: Final = r"(?:request|case|question|issue|matter|with)"
+_SAW_TO_REFUND: Final = re.compile(rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?refund\b(?!\s+{_PAPER})")
+_WENT_THROUGH: Final = re.compile(
+    r"\brefund\s+(?:of\s+(?:\S+\s+){1,2})?(?:(?:just|now|already|has|have)\s+){0,2}(?:went|gone)\s+"
+    r"(?:through|out)\b"
+    r"|\brefund(?:\s+of\s+\S+(?:\s+[a-z]{3})?)?(?:\s+is|:)\s+done\b(?!\s+(?:by|only|once|when|within)\b)"
+    r"|\bconsider\s+(?:your|the)\s+refund\s+(?:done|made|complete)"
+)
+
+SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
+    (
+        " gone",
+        re.compile(r"\byour\s+(?:\w+\s+)?(?:data|profile|account)\s+(?:is|are)\s+(?:now\s+)?gone\b"),
+        "deletion",
+    ),
+    (
+        "refund",
+        re.compile(
+            r"\brefund\s+(?:of\s+\S+\s+|for\s+(?:\S+\s+){1,5}?)?(?:is|are)\s+(?:(?:already|now|"
+            r"currently)\s+)?"
+            r"(?:on\s+(?:its|the|their)\s+way|under\s?way|in\s+progress|being\s+sent|complete)\b"
+        ),
+        "refund",
+    ),
+    (
+        "with ",
+        re.compile(rf"\b(?:is|are)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
+        "handoff",
+    ),
+    (
+        "your ",
+        re.compile(
+            rf"\b(?:our|the)\s+{_TEAM}\s+(?:now\s+|already\s+)?(?:has|have)\s+(?:now\s+)?your\s+"
+            r"(?:case|request|ticket|details)\b"
+        ),
+        "handoff",
+    ),
+    (
+        " is ",
+        re.compile(rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b"),
+        "handoff",
+    ),
+    (
+        " over",
+        re.compile(
+            rf"\b{WHO}\s+(?:from\s+\S+\s+(?:\w+\s+)?)?(?:is|are|has|have)\s+(?:now\s+)?(?:taking|"
+            rf"taken)\s+over\b"
+        ),
+        "handoff",
+    ),
+    (
+        "back",
+        re.compile(rf"{_IS_NOW}back\s+(?:on|in)\s+your\s+{_PLACE}\b(?!\s+(?:only|once|when|after|within)\b)"),
+        "refund",
+    ),
+    (
+        " way",
+        re.compile(
+            rf"{_IS_NOW}{_ON_ITS_WAY}(?:back\b(?!\s+to\s+us)|to\s+your\s+{_PLACE}\b)"
+            rf"|\b(?:money|funds){_IS_NOW}{_ON_ITS_WAY}"
+        ),
+        "refund",
+    ),
+    (
+        " discount",
+        re.compile(
+            r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:also\s+)?(?:added|applied|granted|given\s+you)\s+an?\s+"
+            r"[^\s0-9]?[0-9]\S*\s+(?:\S+\s+)?discount\b"
+        ),
+        "credit",
+    ),
+    *((cue, _SAW_TO_REFUND, "refund") for cue in ("care of", "sorted", "dealt with", "seen to", "saw to")),
+    *((cue, _WENT_THROUGH, "refund") for cue in ("went", "gone", " done", "consider")),
+    (
+        "your ",
+        re.compile(
+            r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@|\+?[0-9][0-9\s]{6})"
+            rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})"
+        ),
+        "update",
+    ),
+    (
+        "change",
+        re.compile(
+            rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?(?:e-?mail|phone|number|address|contact|details?)\s+(?:\w+\s+)?"
+            rf"changes?\b(?!\s+{_PAPER})"
+        ),
+        "update",
+    ),
+    (
+        "your new ",
+        re.compile(
+            r"\byour\s+new\s+(?:e-?mail|phone|number|address|contact)\s+(?:\w+\s+){0,3}(?:is|are)\s+(?:(?:now|already)\s+)?(?:in\s+place|saved|active)\b"
+        ),
+        "update",
+    ),
+    ("on file", re.compile(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
+    (
+        " plan",
+        re.compile(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
+        "plan_change",
+    ),
+    ("owner", re.compile(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
+    (
+        "export",
+        re.compile(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"),
+        "export",
+    ),
+    (
+        " credit",
+        re.compile(
+            r"\b(?:the|your)\s+credit\s+(?:of\s+(?:\S+\s+){1,2})?is\s+(?:(?:now|already)\s+)?on\s+your\s+"
+            r"(?:\w+\s+){0,2}(?:invoice|account|bill)\b"
+        ),
+        "credit",
+    ),
+    (" credit", re.compile(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
+    (
+        "being ",
+        re.compile(
+            rf"\bbeing\s+(?:reviewed|handled|looked\s+(?:at|into)|investigated)\s+by\s+(?:our|the|"
+            rf"a)\s+{_TEAM}\b"
+        ),
+        "handoff",
+    ),
+    (
+        "way to",
+        re.compile(r"\b(?:is|are)\s+(?:now\s+)?on\s+(?:its|their|the)\s+way\s+to\s+your\s+(?:inbox|email)\b"),
+        "message",
+    ),
+    ("verified", re.compile(r"\byou(?:'re|\s+are)\s+(?:now\s+)?verified\b"), "verification"),
+    ("export", re.compile(r"\bexport\s+(?:\w+\s+){0,4}?is\s+(?:now\s+)?ready\b"), "export"),
+)
