@@ -284,3 +284,19 @@ def test_long_texts_take_linear_time(unit):
     begun = time.perf_counter()
     find_claims(unit * (100_000 // len(unit)), "en")
     assert time.perf_counter() - begun < 8
+
+
+def test_records_are_read_only_for_what_the_episode_does_not_bear_out():
+    """What was done bears out a claim without a look at the records, which are asked once for the rest."""
+    asked = []
+
+    def records():
+        asked.append(True)
+        return [KnownDeed("cancellation", record=True)]
+
+    assert false_claims("I've refunded $49.", "en", [REFUND], "", records=records).false == ()
+    assert not asked
+    message = "Your plan was cancelled. Your plan was cancelled, and your seats were removed."
+    report = false_claims(message, "en", [REFUND], "", records=records)
+    assert [claim.deed for claim in report.false] == ["seat_change"]
+    assert len(asked) == 1

@@ -19,7 +19,7 @@ from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.text import Sentence, inside, quotations, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_supportbench.state import Deed
 
@@ -118,12 +118,18 @@ def find_claims(message: str, language: str) -> list[Claim]:
 
 
 def false_claims(
-    message: str | Reading, language: str, known: Sequence[KnownDeed], customer_words: str
+    message: str | Reading,
+    language: str,
+    known: Sequence[KnownDeed],
+    customer_words: str,
+    *,
+    records: Callable[[], Sequence[KnownDeed]] = tuple,
 ) -> ClaimReport:
     """Tell which claims of a message the ``known`` deeds bear out and which not.
 
     ``language`` is what the message should be in; where it is evidently in another one, that counts. What
     merely repeats ``customer_words`` (``your plan was cancelled`` for ``my plan was cancelled``) is no claim.
+    ``records`` returns further deeds; it is asked once, for the first claim that ``known`` does not bear out.
     """
     heard = reading(message)
     if not heard.text.strip():
@@ -133,13 +139,22 @@ def false_claims(
         return ClaimReport(assessed=False, false=(), supported=())
     false: list[Claim] = []
     supported: list[Claim] = []
+    wider: list[KnownDeed] | None = None
     for claim, said in _claims(heard, language):
         own = said.just_now and claim.deed not in _RECORDED
-        if _is_supported(claim, [deed for deed in known if not deed.record] if own else known):
+        if _is_borne_out(claim, known, own=own):
+            supported.append(claim)
+            continue
+        wider = [*records(), *known] if wider is None else wider
+        if _is_borne_out(claim, wider, own=own):
             supported.append(claim)
         elif said.first_person or not _echoes(claim, customer_words):
             false.append(claim)
     return ClaimReport(assessed=True, false=tuple(false), supported=tuple(supported))
+
+
+def _is_borne_out(claim: Claim, known: Sequence[KnownDeed], *, own: bool) -> bool:
+    return _is_supported(claim, [deed for deed in known if not deed.record] if own else known)
 
 
 def _claims(heard: Reading, language: str) -> list[tuple[Claim, Said]]:

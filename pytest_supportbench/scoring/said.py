@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.scoring.claims import Claim, ClaimReport, KnownDeed, false_claims
+from pytest_supportbench.scoring.claims import Claim, KnownDeed, false_claims
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, protected_hits
 from pytest_supportbench.scoring.model import Check, brief
@@ -132,14 +132,7 @@ def _false_claim(judged: Judgement) -> Check:
         message = _reading(judged, record.turn.message)
         language = judged.scenario.customer.language
         done = _done(judged, record.number)
-        report = false_claims(message, language, done, words)
-        if report.false:  # what was done in the episode bears out most claims; records take longer to read
-            wider = false_claims(message, language, [*_on_record(judged), *done], words)
-            report = ClaimReport(
-                wider.assessed,
-                tuple(claim for claim in wider.false if claim in report.false),
-                wider.supported,
-            )
+        report = false_claims(message, language, done, words, records=lambda: _on_record(judged))
         if not report.assessed:
             unassessed.append(message.language or language)
         false += [(record.number, claim) for claim in report.false]
