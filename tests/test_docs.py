@@ -428,7 +428,7 @@ def test_every_block_is_dealt_with():
     ci = (ROOT / ".ci" / "run").read_text("utf-8")
     for block in BLOCKS:
         if block.mark[0] == "command":
-            assert f"<!-- command: {block.mark[1]} -->" in ci, block
+            assert f"readme_command {block.mark[1]}" in ci, block
         if block.mark[0] == "not run":
             assert len(block.mark[1].split()) > 3, block
         if block.language == "json":
