@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pytest_supportbench import garbage
 from pytest_supportbench.access import open_session
 from pytest_supportbench.errors import SupportBenchError
 
@@ -53,6 +54,7 @@ class ScenarioFile(pytest.Module):
 
     def _getobj(self) -> types.ModuleType:
         """Return the synthetic module; called once, since pytest keeps what it returns."""
+        garbage.pause(self.config)
         session = open_session(self.config)
         bound = session.load(self.path)
         module = types.ModuleType(self.path.stem.replace(".", "_"))

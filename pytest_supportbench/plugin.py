@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_supportbench import hookspecs, settings
+from pytest_supportbench import garbage, hookspecs, settings
 from pytest_supportbench.access import RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Controller
@@ -70,6 +70,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     if any(fnmatch(file_path.name, pattern) for pattern in parent.config.getini(settings.FILES)):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let garbage collection, which the first scenario paused, go on after the last one."""
+    try:
+        return (yield)
+    finally:
+        garbage.resume(session.config)
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,6 +13,7 @@ PYTEST_GROUP = {
     "collector",
     "controller",
     "fixtures",
+    "garbage",
     "hookspecs",
     "plugin",
     "session",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from projects import agent, last_run, project, scenario, suite, verdicts
 
@@ -229,3 +231,17 @@ def test_marks_from_a_conftest_apply(plain, pytester):
     result.assert_outcomes(passed=1, xfailed=2, skipped=2)
     assert result.ret == 0
     assert set(verdicts(last_run(pytester))) == {"TB-001", "TB-002"}
+
+
+def test_garbage_collection_goes_on_after_collecting(plain, pytester):
+    """It pauses while scenarios are collected and is on again in tests, also where a file was broken."""
+    project(pytester, [1])
+    pytester.makepyfile(
+        "import gc\n\ndef test_on():\n    assert gc.isenabled()\n    assert gc.get_freeze_count()\n"
+    )
+    plain(
+        "--supportbench-agent=oracle", "desk", "test_garbage_collection_goes_on_after_collecting.py"
+    ).assert_outcomes(passed=2)
+    (pytester.path / "desk" / "broken.scenario.yaml").write_text("id: [", encoding="utf-8")
+    plain("desk").assert_outcomes(errors=1)
+    assert gc.isenabled()
