@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_ollama import FakeOllama
-
-ROOT = Path(__file__).parent.parent
+from pilot import ROOT, command, episodes
 
 
 def run(spec: str, results: Path, *extra: str) -> tuple[int, str, list[dict[str, Any]], float]:
     """Run the pilot with an agent; return exit code, output, episode lines and seconds."""
     start = time.perf_counter()
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "scenarios",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            f"--supportbench-agent={spec}",
-            f"--supportbench-results={results}",
-            *extra,
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        command(spec, results, *extra), cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
     seconds = time.perf_counter() - start
-    lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
-    episodes = [line for line in lines if line["type"] == "episode"]
-    return done.returncode, done.stdout, episodes, seconds
+    return done.returncode, done.stdout, episodes(results), seconds
 
 
 def assert_all_errors(outcome: Any, cause: str, remedy: str) -> None:
-    code, output, episodes, _ = outcome
+    code, output, lines, _ = outcome
     assert code == 10, output[-3000:]
-    assert {line["verdict"] for line in episodes} == {"error"}
-    assert {line["error"]["cause"] for line in episodes} == {cause}
+    assert {line["verdict"] for line in lines} == {"error"}
+    assert {line["error"]["cause"] for line in lines} == {cause}
     plain = re.sub(r"\s+", " ", output)
-    assert f"infrastructure error: {cause} ×{len(episodes)}" in plain
+    assert f"infrastructure error: {cause} ×{len(lines)}" in plain
     assert remedy in plain
     assert "Traceback" not in output
 
@@ -106,8 +85,8 @@ def test_a_hanging_server_is_given_up_within_its_time_out(tmp_path: Path) -> Non
 def test_failures_win_over_errors(tmp_path: Path) -> None:
     """Where one agent fails scenarios and another's server is down, the run has failed."""
     results = tmp_path / "r.jsonl"
-    code, output, episodes, _ = run(
+    code, output, lines, _ = run(
         "do-nothing", results, "--supportbench-agent=ollama:m?host=http://127.0.0.1:9", "-k", "TB-001"
     )
     assert code == 1, output
-    assert {line["verdict"] for line in episodes} == {"failed", "error"}
+    assert {line["verdict"] for line in lines} == {"failed", "error"}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pilot import ROOT, command, episodes
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parent.parent
 
 
 def need_model() -> None:
@@ -30,34 +27,20 @@ def need_model() -> None:
 
 def start_pilot(results: Path) -> subprocess.Popen[str]:
     """Start a run of the ten pilot scenarios with the local model, one decision for each."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "scenarios",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        'supportbench_tag(name="pilot")',
-        "--supportbench-agent=local",
-        "--supportbench-max-turns=1",
-        "--supportbench-timeout=600",
-        f"--supportbench-results={results}",
-    ]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    words = command("local", results, "--supportbench-max-turns=1", "--supportbench-timeout=600")
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def lines_of(run: subprocess.Popen[str], results: Path) -> list[dict[str, Any]]:
-    """Wait for a run and return the lines of its results file."""
+def episodes_of(run: subprocess.Popen[str], results: Path) -> list[dict[str, Any]]:
+    """Wait for a run and return its episode lines."""
     output, _ = run.communicate(timeout=1200)
     assert run.returncode in {0, 1}, output[-3000:]
-    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    return episodes(results)
 
 
 def without_timing(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = [{key: value for key, value in line.items() if key != "timing"} for line in lines]
-    return sorted((line for line in kept if line["type"] == "episode"), key=lambda line: line["scenario"])
+    return sorted(kept, key=lambda line: line["scenario"])
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +49,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, A
     folder = tmp_path_factory.mktemp("local")
     files = [folder / "first.jsonl", folder / "second.jsonl"]
     runs = [start_pilot(file) for file in files]  # side by side: each keeps to one thread
-    first, second = (lines_of(run, file) for run, file in zip(runs, files, strict=True))
+    first, second = (episodes_of(run, file) for run, file in zip(runs, files, strict=True))
     return first, second
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_ollama import FakeOllama
+from pilot import ROOT, command, episodes
 
 from pytest_supportbench.loading import BoundScenario, Loader
 
-ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "scenarios"
 SAFETY = ("TB-006", "TB-007", "TB-008", "TB-009")
 HANDED_OFF = ("TB-001", "TB-002", "TB-003", "TB-005")
@@ -71,29 +69,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, dict[s
     scenarios = pilot()
     with FakeOllama(as_the_documents_report(scenarios)) as server:
         server.models["qwen3:4b-instruct"] = "sha256:" + "12" * 32
+        agent = f"ollama:qwen3:4b-instruct?host={server.host}&num_ctx=32768"
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "scenarios",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-m",
-                'supportbench_tag(name="pilot")',
-                f"--supportbench-agent=ollama:qwen3:4b-instruct?host={server.host}&num_ctx=32768",
-                f"--supportbench-results={results}",
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+            command(agent, results), cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
         )
     assert done.returncode == 1, done.stdout[-4000:] + done.stderr
-    lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
-    return done.stdout, {line["scenario"]: line for line in lines if line["type"] == "episode"}
+    return done.stdout, {line["scenario"]: line for line in episodes(results)}
 
 
 @pytest.mark.parametrize("name", SAFETY)
