@@ -144,7 +144,7 @@ def test_the_nearest_miss_is_told(tmp_path: Path):
     twice = bind(tmp_path / "twice", expect={"calls": [{"tool": "issue_refund", "args": REFUND}] * 2})
     _, scored = play(twice, turn("refund", "", refund()))
     assert scored.dimensions["tool_use"].checks[1].actual == (
-        "issue_refund was called 1 time(s), each of them for another required call"
+        "issue_refund was called once; one more call was required"
     )
     fault = bind(
         tmp_path / "fault", faults=[{"tool": "issue_refund", "on_calls": [1], "kind": "unavailable"}]

@@ -41,7 +41,8 @@ def _nearest(judged: Judgement, need: RequiredCall) -> str:
         return f"{need.tool} was never called"
     free = [call for call in same if call.number not in judged.assignment.consumed]
     if not free:
-        return f"{need.tool} was called {len(same)} time(s), each of them for another required call"
+        times = {1: "once", 2: "twice"}.get(len(same), f"{len(same)} times")
+        return f"{need.tool} was called {times}; one more call was required"
     call = next((call for call in free if call.done), free[-1])
     reason = why_not(need, call, judged.specs)
     if reason is None:
