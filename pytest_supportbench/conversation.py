@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -172,6 +173,7 @@ class Conversation:
         number = len(self._turns) + 1
         try:
             turn = parse_turn(raw, max_chars=self._limits.max_chars)
+            self._refuse_unknown_action(turn.action)
         except InvalidReply as error:
             self._take_invalid(str(error), raw, TurnRecord(number, None, usage=usage, seconds=seconds))
             return
@@ -201,6 +203,13 @@ class Conversation:
             self.ending = "asked" if asks else "acted"
         elif number >= self._limits.max_turns:
             self.ending = "turn_limit"
+
+    def _refuse_unknown_action(self, action: str | None) -> None:
+        known = [spec.name for spec in self._bound.suite.actions]
+        if action and action not in known:
+            close = difflib.get_close_matches(action, known, n=1)
+            guess = f"did you mean {close[0]!r}? " if close else ""
+            raise InvalidReply(f"unknown action {action!r}; {guess}the actions are {', '.join(known)}"[:500])
 
     def _answer(self, turn: Turn) -> str | None:
         """Return the customer's answer to a question; ``None`` ends the episode."""

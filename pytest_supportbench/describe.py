@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
 
 from pytest_supportbench.calls import CallRecord
@@ -15,21 +17,31 @@ from pytest_supportbench.scoring.matchers import describe
 from pytest_supportbench.tools import ToolSpec
 from pytest_supportbench.words import ZERO_TOLERANCE
 
+_PLACE: Final = re.compile(r'File "([^"]+)", line (\d+)')
 MAX_VALUE: Final = 32
 """Longer argument values than this are prose, which a one-line description leaves out."""
 
 
 def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
-    """Return the writes that lead to the expected outcome, such as ``refund: issue_refund(charge_id=ch_204)``."""
+    """Return how the expected outcome is reached, such as ``refund: issue_refund(charge_id=c1); telling 49.00 USD``.
+
+    Only writes are named: reads are the agent's own way to find out.
+    """
     first = scenario.expected[0]
     calls = [call for call in first.calls if specs[call.tool].effect == "writes"]
     names = " or ".join(first.actions)
-    return f"{names}: {', then '.join(map(_required, calls))}" if calls else names
+    told = [next(iter(must.value.model_dump(exclude_unset=True).values())) for must in first.must_state]
+    path = f"{names}: {', then '.join(map(_required, calls))}" if calls else names
+    return f"{path}; telling {', '.join(map(_fact, told))}" if told else path
+
+
+def _fact(value: object) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _required(call: RequiredCall) -> str:
     arguments = ", ".join(f"{name}={_plain(value)}" for name, value in call.args.items())
-    return f"{call.tool}({arguments}){' tried' if call.attempt else ''}"
+    return f"{call.tool}({arguments}){' (an attempt is enough)' if call.attempt else ''}"
 
 
 def _plain(value: MatcherValue) -> str:
@@ -88,9 +100,28 @@ def _end(episode: Episode) -> str:
         "turn_limit": f"reached no outcome within its turns{after}",
         "time_limit": "ran out of time",
         "invalid_reply": "stopped on invalid replies",
-        "agent_failed": f"failed: {episode.failure}",
+        "agent_failed": f"crashed: {crash_text(episode.failure)}",
         "error": "",
     }[episode.ending]
+
+
+def crash_text(failure: str) -> str:
+    """Return an agent's failure in one line: the exception, and where it was raised if the text has a traceback."""
+    first = failure.strip().partition("\n")[0]
+    places = _PLACE.findall(failure)
+    return f"{first} ({PurePath(places[-1][0]).name}:{places[-1][1]})" if places else first
+
+
+def _no_answer(episode: Episode) -> str:
+    """Return why the agent gave no answer that could be judged; empty where it gave one."""
+    if episode.ending == "agent_failed":
+        return f"the agent crashed: {crash_text(episode.failure)}"
+    if episode.ending == "time_limit":
+        return f"the agent ran out of time: {episode.failure}"
+    if episode.ending == "invalid_reply":
+        reasons = [record.invalid for record in episode.turns if record.invalid]
+        return f"the agent's reply was no valid turn: {reasons[-1]}"
+    return ""
 
 
 def headline(result: Result) -> str:
@@ -103,6 +134,9 @@ def headline(result: Result) -> str:
     if score.strict:
         return "passed"
     dimensions = ", ".join(name.replace("_", " ") for name in score.failed_dimensions)
+    cause = _no_answer(result.episode)
+    if cause:
+        return f"{brief(cause)} (so {dimensions} failed)"
     check = worst(score)
     named = not check.code or check.actual.startswith(check.code.replace("_", " "))
     code = "" if named else f"{check.code}: "

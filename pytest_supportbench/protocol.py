@@ -246,6 +246,34 @@ def _from_json(text: str | bytes, max_chars: int) -> object:
         raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels") from None
 
 
+_KEYS: Final = "action, message, tool_calls and asks_for"
+_WANTED: Final = {
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object with tool and arguments",
+    "missing": "is missing",
+}
+
+
+def _reason(error: ValidationError) -> str:
+    """Return the first mistake in a reply in words that an agent's author and a model both understand."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        keys = "tool and arguments" if "tool_calls" in first["loc"] else _KEYS
+        owner = "a tool call" if "tool_calls" in first["loc"] else "a turn"
+        return f"unknown key {where!r}; {owner} has {keys}"
+    wanted = _WANTED.get(first["type"])
+    if wanted is None:
+        return f"{where}: {first['msg']}"
+    return (
+        f"{where} {wanted}"
+        if wanted == "is missing"
+        else f"{where} {wanted}, not a {type(first['input']).__name__}"
+    )
+
+
 def parse_turn(raw: object, *, max_chars: int = 64_000) -> Turn:
     """Return ``raw`` (a `Turn`, a mapping, or JSON text) as a turn that is safe to store and to show.
 
@@ -261,17 +289,15 @@ def parse_turn(raw: object, *, max_chars: int = 64_000) -> Turn:
             _bounded(raw)
             turn = Turn.model_validate(raw)
         else:
-            msg = f"the reply is a {type(raw).__name__}; a turn is an object with action, message, tool_calls"
-            raise InvalidReply(msg)
+            what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
+            raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
         _bounded(turn.message)
         _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
         size = len(turn.message) + sum(map(len, turn.asks_for))
         if turn.tool_calls:
             size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "reply"
-        raise InvalidReply(f"{where}: {first['msg']}"[:300]) from None
+        raise InvalidReply(_reason(error)[:300]) from None
     except ValueError as error:  # Python writes no integer of more than 4,300 digits
         raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
     if size > max_chars:

@@ -115,6 +115,7 @@ class AgentSummary:
     explained: int
     not_assessed: int
     hygiene: int
+    trials: Mapping[str, Share]
     failures: tuple[Row, ...]
     escalated: tuple[Row, ...]
 
@@ -188,9 +189,17 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         explained=len(shares),
         not_assessed=sum(item["not_assessed"] for item in scored),
         hygiene=sum(item["hygiene"] for item in scored),
+        trials=_trials(scored),
         failures=tuple(item for item in scored if item["verdict"] == "failed"),
         escalated=tuple(item for item in passed if item["escalation_class"] == "correct_escalation"),
     )
+
+
+def _trials(scored: Sequence[Row]) -> dict[str, Share]:
+    """Return how many of its scored trials each scenario passed."""
+    whole = Counter(item["scenario"] for item in scored)
+    passed = Counter(item["scenario"] for item in scored if item["verdict"] == "passed")
+    return {name: Share(passed[name], whole[name]) for name in whole}
 
 
 def _zero_tolerance(item: Row) -> int:

@@ -19,7 +19,7 @@ from pytest_supportbench.episode import (
     run_episode_async,
 )
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, ToolsetError
-from pytest_supportbench.protocol import Observation, Reply, Turn, Usage
+from pytest_supportbench.protocol import InvalidReply, Observation, Reply, Turn, Usage, parse_turn
 from pytest_supportbench.scoring import score_episode
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -158,7 +158,7 @@ def test_turns_run_out(bound: Any):
         ({"tool_calls": [{"tool": "x", "arguments": {"a": 10**5000}}]}, "no JSON"),
         ({1: 2}, "no string"),
         (["refund"], "list"),
-        (None, "NoneType"),
+        (None, "None (was a return forgotten?)"),
         (b"\xff\xfe", "no JSON"),
         ({"tool_calls": [{"tool": "x"}] * 33}, "tool_calls"),
         ({"message": object()}, "object"),
@@ -342,3 +342,41 @@ def test_a_conversation_without_end_finishes_as_cut(bound: Any):
     conversation = Conversation(bound, Limits(), "x")
     assert conversation.finish().ending == "turn_limit"
     assert conversation.observation().episode == "x"
+
+
+def test_an_unknown_action_goes_back_with_the_known_ones(tmp_path: Path):
+    """A misspelt action ends nothing: the agent hears once which actions there are, and which one is near."""
+    bound = bind(tmp_path)
+    replies = [{"action": "refnd", "message": "ok"}, turn("refund", "I refunded 49.00 USD.", refund())]
+    seen = []
+
+    def ask(observation: Any) -> Any:
+        seen.append(observation)
+        return replies[len(seen) - 1]
+
+    episode = run_episode(bound, ask)
+    assert episode.turns[0].invalid.startswith(
+        "unknown action 'refnd'; did you mean 'refund'? the actions are"
+    )
+    assert (episode.ending, episode.action) == ("acted", "refund")
+    assert episode.delivered == ("I refunded 49.00 USD.",)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"text": "hi"}, "unknown key 'text'; a turn has action, message, tool_calls and asks_for"),
+        ({"tool_calls": {}}, "tool_calls must be a list, not a dict"),
+        ({"message": 3}, "message must be text, not a int"),
+        ({"tool_calls": [{}]}, "tool_calls.0.tool is missing"),
+        (
+            {"tool_calls": [{"tool": "x", "args": {}}]},
+            "unknown key 'tool_calls.0.args'; a tool call has tool and arguments",
+        ),
+    ],
+)
+def test_reasons_are_in_plain_words(reply: Any, reason: str):
+    """Neither a model nor its author needs to know the library that found the mistake."""
+    with pytest.raises(InvalidReply) as error:
+        parse_turn(reply)
+    assert str(error.value) == reason

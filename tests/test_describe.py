@@ -9,7 +9,9 @@ from desk import EXPECTED, REFUND, bind, call, play, refund, turn
 from pytest_supportbench.conversation import Limits
 from pytest_supportbench.describe import headline, observed_path, permitted_path, worst
 from pytest_supportbench.episode import out_of_time, run_episode
+from pytest_supportbench.errors import AgentFailure
 from pytest_supportbench.results import Result
+from pytest_supportbench.scoring import score_episode
 
 REFUNDED = "issue_refund(charge_id=ch_204, amount=49.00, currency=USD)"
 
@@ -111,7 +113,7 @@ def test_other_endings_have_their_words(tmp_path: Path):
         observed_path(run_episode(bound, lambda _: "?"))
         == "sent an invalid reply, then stopped on invalid replies"
     )
-    assert observed_path(run_episode(bound, crash)) == "failed: ValueError: bad"
+    assert observed_path(run_episode(bound, crash)) == "crashed: ValueError: bad"
 
 
 def test_the_headline_puts_zero_tolerance_first(tmp_path: Path):
@@ -168,3 +170,36 @@ def test_the_worst_check_is_a_failed_one(tmp_path: Path):
     assert scored.dimensions["explanation"].share == 0.0
     _, better = play(bound, turn("refund", "That of March 12.", refund()))
     assert (better.strict, better.dimensions["explanation"].share) == (True, 1.0)
+
+
+def test_an_agent_without_an_answer_is_told_apart_from_a_wrong_one(tmp_path: Path):
+    """A crash, a reply that is no turn and a lack of time come first in the headline, with their cause."""
+    bound = bind(tmp_path)
+
+    def line(episode: Any) -> str:
+        return headline(Result(bound, "a", 1, episode, score_episode(bound, episode)))
+
+    def crash(_: Any) -> Any:
+        raise AgentFailure("KeyError: 'intent'\n  File \"/home/me/my_agent.py\", line 16, in boom\n    x")
+
+    failed = "(so resolution, tool use, escalation failed)"
+    assert line(run_episode(bound, crash)) == (
+        f"the agent crashed: KeyError: 'intent' (my_agent.py:16) {failed}"
+    )
+    assert line(run_episode(bound, lambda _: None)).startswith(
+        "the agent's reply was no valid turn: the reply is None (was a return forgotten?)"
+    )
+    assert line(out_of_time(bound, Limits(timeout=2), 2.5)) == (
+        f"the agent ran out of time: the episode took 2.5 s; its limit is 2 s {failed}"
+    )
+
+
+def test_the_permitted_path_tells_what_the_customer_must_hear(tmp_path: Path):
+    """Where only a fact makes an answer right, the fact is part of the path."""
+    facts = [
+        {"fact": "amount", "value": {"money": "228.00 EUR"}},
+        {"fact": "day", "value": {"date": "2026-10-04"}},
+    ]
+    bound = bind(tmp_path, expect={"calls": [], "actions": ["answer"], "must_state": facts})
+    path = permitted_path(bound.scenario, bound.suite.toolset.specs)
+    assert path == "answer; telling 228.00 EUR, 2026-10-04"

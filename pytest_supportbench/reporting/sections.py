@@ -40,9 +40,13 @@ def _table(result: Result) -> Iterator[str]:
         if name == "explanation":
             yield f"{name:<12} {_share(dimension)}"
             continue
-        done = sum(check.passed is True for check in dimension.checks)
-        mark = "passed" if dimension.passed else "FAILED"
-        note = f"{done} of {len(dimension.checks)} checks"
+        failed = len(dimension.failures)
+        mark = "FAILED" if failed else "passed"
+        note = (
+            f"{failed} of {len(dimension.checks)} checks failed"
+            if failed
+            else f"{len(dimension.checks)} checks"
+        )
         if dimension.not_assessed:
             note += f", {len(dimension.not_assessed)} not assessed"
         if name == "escalation":
@@ -70,6 +74,8 @@ def _check(dimension: str, check: Check) -> Iterator[str]:
 def sections(result: Result) -> Iterator[tuple[str, str]]:
     """Yield titled sections: customer, account, conversation, expected beside actual, scores, agent output."""
     name = f"{result.bound.scenario.id} with {result.agent}"
+    if result.score is None and not result.episode.turns:
+        return  # nothing happened that would be worth a story
     yield f"{name}: customer", "\n".join(_customer(result))
     yield f"{name}: account and its changes", "\n".join(_account(result))
     yield f"{name}: conversation", "\n".join(_cut(list(_conversation(result))))
@@ -153,11 +159,16 @@ def _call(call: CallRecord) -> Iterator[str]:
 
 
 def _expected(result: Result) -> Iterator[str]:
+    """Show what did not hold at length, and what held by name."""
     assert result.score is not None
+    held = []
     for name, dimension in result.score.dimensions.items():
         for check in dimension.checks:
-            mark = {True: "✓", False: "✗", None: "?"}[check.passed]
-            yield clean(f"{mark} {name}: {check.id}")
-            if check.passed is not True:
-                yield from wrapped(check.expected, "    expected  ")
-                yield from wrapped(check.actual, "    actual    ")
+            if check.passed is True:
+                held.append(f"{name} {check.id}")
+                continue
+            yield clean(f"{'✗' if check.passed is False else '?'} {name}: {check.id}")
+            yield from wrapped(check.expected, "    expected  ")
+            yield from wrapped(check.actual, "    actual    ")
+    if held:
+        yield from wrapped(", ".join(held), "✓ held: ", "    ")

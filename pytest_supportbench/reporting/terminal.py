@@ -73,6 +73,11 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
         yield ""
         yield from _shares("dimension", summary.dimensions)
         yield f"  {'strict pass':<28}{summary.passed!s:>16}   by effects alone {summary.passed_effects}"
+        if any(share.whole > 1 for share in summary.trials.values()):
+            stable = Share(
+                sum(share.part == share.whole for share in summary.trials.values()), len(summary.trials)
+            )
+            yield f"  {'scenarios, in every trial':<28}{stable!s:>16}"
         yield ""
         yield from _shares("category", summary.categories)
         yield ""
@@ -153,15 +158,19 @@ def _handed_off(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
 
 
 def _failures(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
-    shown = summary.failures if verbose else summary.failures[:MAX_FAILURES]
+    """Show each scenario that failed once, by its first failed trial."""
+    first = list({row["scenario"]: row for row in reversed(summary.failures)}.values())[::-1]
+    shown = first if verbose else first[:MAX_FAILURES]
     if shown:
         yield ""
         yield "  what failed"
     for row in shown:
-        yield from wrapped(f"{row['scenario']} {row['title']}", "  ", "    ")
+        share = summary.trials[row["scenario"]]
+        trials = f" (failed {share.whole - share.part} of {share.whole} trials)" if share.whole > 1 else ""
+        yield from wrapped(f"{row['scenario']} {row['title']}{trials}", "  ", "    ")
         yield from wrapped(row["permitted"], "    permitted  ")
         yield from wrapped(row["observed"], "    observed   ")
         yield from wrapped(row["headline"], "    verdict    ")
-    left = len(summary.failures) - len(shown)
+    left = len(first) - len(shown)
     if left > 0:
         yield f"  … and {left} more; -v lists them all"

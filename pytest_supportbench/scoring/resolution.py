@@ -25,7 +25,7 @@ def _action(judged: Judgement) -> Check:
     got = episode.action
     actual = got or f"no final action ({episode.ending.replace('_', ' ')})"
     if episode.failure:
-        actual = f"{actual}: {episode.failure}"
+        actual = f"{actual}: {episode.failure.strip().splitlines()[0]}"
     return Check(
         "action",
         got in wanted,
