@@ -120,6 +120,10 @@ def run(folder: Path, agent: str, width: int, *extra: str) -> tuple[float, float
         "-q",
         "-p",
         "no:cacheprovider",
+        # Other installed plugins (hypothesis imports itself for its report) cost time that is not ours.
+        "--disable-plugin-autoload",
+        "-p",
+        "pytest_supportbench.plugin",
         f"--supportbench-agent=python:slow_agent:{agent}",
         f"--supportbench-concurrency={width}",
         *extra,

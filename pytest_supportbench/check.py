@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pytest_supportbench.agents import make_agent, parse_spec
-from pytest_supportbench.conversation import Limits
+from pytest_supportbench.calls import CallRecord
+from pytest_supportbench.conversation import Conversation, Episode, Limits
 from pytest_supportbench.episode import replay
-from pytest_supportbench.errors import FileError, Problem, ToolsetError
+from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.findings import dotted
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique
 from pytest_supportbench.results import Result
@@ -18,6 +20,8 @@ from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scenario import Counterexample
 from pytest_supportbench.scoring import Score, score_episode
 from pytest_supportbench.source import read_text
+from pytest_supportbench.state import iter_records
+from pytest_supportbench.toolsets.blame import blame, wording
 from pytest_supportbench.words import Dimension
 from pytest_supportbench.yaml_positions import Place, positions
 
@@ -77,11 +81,12 @@ def check_files(files: Sequence[Path], root: Path) -> CheckReport:
     for bound in loaded:
         problems.update(dict.fromkeys(_scenario_problems(bound)))
     problems.update(dict.fromkeys(_twin_problems(loaded)))
+    constants = [_constant(name, loaded, root, problems) for name in CONSTANT_AGENTS] if loaded else []
     return CheckReport(
         problems=tuple(problems),
         scenarios=len(loaded),
         counterexamples=sum(len(bound.scenario.counterexamples) for bound in loaded),
-        constants=tuple(_constant(name, loaded, root) for name in CONSTANT_AGENTS) if loaded else (),
+        constants=tuple(constants),
     )
 
 
@@ -92,6 +97,7 @@ def _problem(bound: BoundScenario, place: Place, message: str, remedy: str) -> P
 
 def _scenario_problems(bound: BoundScenario) -> Iterator[Problem]:
     try:
+        Conversation(bound, Limits(), "check").observation()  # a replay never looks, and the toolset makes it
         yield from _reference_problems(bound)
         if not bound.scenario.counterexamples:
             yield _problem(
@@ -102,45 +108,78 @@ def _scenario_problems(bound: BoundScenario) -> Iterator[Problem]:
             )
         for number, example in enumerate(bound.scenario.counterexamples):
             yield from _counterexample_problems(bound, number, example)
-    except ToolsetError as error:
-        yield _problem(bound, ("reference",), f"the toolset broke: {error}", "mend the toolset")
+    except Exception as error:  # noqa: BLE001 - whatever a toolset's code raises is its author's mistake
+        yield _broken(bound, error)
+
+
+def _broken(bound: BoundScenario, error: Exception) -> Problem:
+    """Return the problem at the author's line that raised, or else at the scenario's reference."""
+    message, remedy = wording(error)
+    if not message.startswith("the toolset broke"):
+        message = f"the toolset broke: {message}"
+    return blame(error) or _problem(bound, ("reference",), message, remedy)
 
 
 def _reference_problems(bound: BoundScenario) -> Iterator[Problem]:
     episode = replay(bound, bound.scenario.reference)
     score = score_episode(bound, episode)
-    for name in score.failed_dimensions:
-        for check in score.dimensions[name].failures:
-            yield _problem(
-                bound,
-                ("reference",),
-                f"fails {name}, {check.id}: expected {check.expected}; actual {check.actual}",
-                "mend the reference or what is expected",
-            )
+    checks = [(name, check) for name in score.failed_dimensions for check in score.dimensions[name].failures]
+    wrong = [call for call in episode.calls if call.error is not None and call.fault is None]
+    for number, call in enumerate(wrong):
+        yield _wrong_call(bound, episode, call, 0 if number else len(checks))
+    if wrong:
+        return  # what fails besides follows from the calls that did nothing
+    for name, check in checks:
+        yield _problem(
+            bound,
+            ("reference",),
+            f"fails {name}, {check.id}: expected {check.expected}; actual {check.actual}",
+            "mend the reference or what is expected",
+        )
     last = len(episode.turns)
     if last < len(bound.scenario.reference):
         yield _problem(
             bound,
-            ("reference",),
+            ("reference", last),
             f"the episode ends after turn {last} of {len(bound.scenario.reference)}",
             "drop the turns that are never played",
         )
-    for fault in episode.faults:
+    for number, fault in enumerate(episode.faults):
         if not fault.reached:
             yield _problem(
                 bound,
-                ("faults",),
+                ("faults", number),
                 f"the reference never meets the {fault.kind} of {fault.tool}",
                 "let the reference make that call, or drop the fault",
             )
-    for call in episode.calls:
-        if call.error is not None and call.fault is None:
-            yield _problem(
-                bound,
-                ("reference",),
-                f"call {call.number}, {call.tool}, fails without a fault: {call.error.code}: {call.error.message}",
-                "a reference makes no tool errors",
-            )
+
+
+def _wrong_call(bound: BoundScenario, episode: Episode, call: CallRecord, checks: int) -> Problem:
+    """Return the problem of a call in the reference that fails; ``checks`` is how many fail with it."""
+    earlier = sum(other.turn == call.turn and other.number < call.number for other in episode.calls)
+    error = call.error
+    assert error is not None
+    because = (
+        f" ({checks} further check{'s fail' if checks > 1 else ' fails'} because of it)" if checks else ""
+    )
+    return _problem(
+        bound,
+        ("reference", call.turn - 1, "tool_calls", earlier),
+        f"{call.tool} fails without a fault: {error.code}: {error.message}{because}",
+        (error.code == "not_found" and _meant(bound, call))
+        or "mend the call, since a reference makes no tool errors",
+    )
+
+
+def _meant(bound: BoundScenario, call: CallRecord) -> str:
+    """Return "did you mean" for the first argument that is nearly the id of a record."""
+    ids = [record.id for _, record in iter_records(bound.state.tables)]
+    for name, value in call.arguments.items():
+        if isinstance(value, str) and value not in ids:
+            close = difflib.get_close_matches(value, ids, n=1, cutoff=0.7)
+            if close:
+                return f"did you mean {name}: {close[0]}?"
+    return ""
 
 
 def _counterexample_problems(bound: BoundScenario, number: int, example: Counterexample) -> Iterator[Problem]:
@@ -188,10 +227,18 @@ def _twin_problems(loaded: Sequence[BoundScenario]) -> Iterator[Problem]:
             yield _problem(bound, ("twin",), f"the scenario {twin!r} {what}", "let the two name each other")
 
 
-def _constant(name: str, loaded: Sequence[BoundScenario], root: Path) -> ConstantRow:
+def _constant(
+    name: str, loaded: Sequence[BoundScenario], root: Path, problems: dict[Problem, None]
+) -> ConstantRow:
+    """Run a constant agent; what a toolset's code raises meanwhile is added to ``problems``."""
     agent = make_agent(parse_spec(name, root), root)
     runner = Runner({name: agent}, Limits())
-    results = [runner.run(Job("", bound, name, 1)) for bound in loaded]
+    results: list[Result] = []
+    for bound in loaded:
+        try:
+            results.append(runner.run(Job("", bound, name, 1)))
+        except Exception as error:  # noqa: BLE001 - whatever a toolset's code raises is its author's mistake
+            problems.setdefault(_broken(bound, error))
     must = [result for result in results if result.bound.scenario.escalation == "must"]
     must_not = [result for result in results if result.bound.scenario.escalation == "must_not"]
     return ConstantRow(

@@ -1,4 +1,4 @@
-"""``supportbench``: check scenarios, print schemas, begin a new scenario."""
+"""``supportbench``: check scenarios, begin a new one, print schemas, tools and tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, get_args
 
+from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
 
 EXIT_FOUND = 1
@@ -20,6 +21,15 @@ class _Parser(argparse.ArgumentParser):
         """Leave with the exit code that means usage everywhere in this package."""
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the version, which is looked up only here, and leave."""
+        from importlib.metadata import version  # noqa: PLC0415 - no command needs it
+
+        print(f"pytest-supportbench {version('pytest-supportbench')}")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     from pytest_supportbench.words import Category  # noqa: PLC0415 - --help alone needs no models
 
     parser = _Parser(prog="supportbench", description="Evaluate customer-support agents with pytest.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     check = commands.add_parser("check", help="prove that scenarios hold what they claim")
@@ -64,9 +75,21 @@ def _parser() -> argparse.ArgumentParser:
 
     new = commands.add_parser("new", help="begin a scenario from a template that passes supportbench check")
     new.add_argument("id", help="the scenario's id, such as TB-051")
-    new.add_argument("--category", default="billing", choices=get_args(get_args(Category)[0]) or None)
+    areas = ", ".join(get_args(Category))
+    new.add_argument(
+        "--category", default="billing", help=f"{areas}, or a word of your own (default: billing)"
+    )
     new.add_argument("--folder", default="scenarios", help="where to put it (default: scenarios)")
     new.set_defaults(run=_new)
+
+    for name, text in (
+        ("tools", "list the tools of a suite"),
+        ("tables", "list the tables of a suite's state"),
+    ):
+        listing = commands.add_parser(name, help=f"{text}, with types and defaults")
+        listing.add_argument("suite", nargs="?", metavar="SUITE_FOLDER", help="default: the toolset saas")
+        listing.add_argument("name", nargs="?", default="", metavar="NAME", help="only this one")
+        listing.set_defaults(run=_list, what=name)
     return parser
 
 
@@ -83,13 +106,31 @@ def _check(chosen: argparse.Namespace) -> int:
         print(f"\n{'constant agent':<18}{'passes':>10}{'recall':>10}{'specificity':>14}")
         for row in report.constants:
             passes = f"{len(row.passed)}/{row.scenarios}"
-            recall, specificity = ("{}/{}".format(*share) for share in (row.recall, row.specificity))
+            recall, specificity = (_share(*share) for share in (row.recall, row.specificity))
             print(f"{row.agent:<18}{passes:>10}{recall:>10}{specificity:>14}")
         print(
-            f"\n{report.scenarios} of {len(files)} scenarios loaded, their references and "
-            f"{report.counterexamples} counterexamples replayed: {len(report.problems)} problem(s)"
+            f"\n{report.scenarios} of {counted(len(files), 'scenario')} loaded, references and "
+            f"{counted(report.counterexamples, 'counterexample')} replayed: "
+            f"{counted(len(report.problems), 'problem')}"
         )
     return EXIT_FOUND if report.problems else 0
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part}/{whole}" if whole else "–"
+
+
+def _list(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench import catalogue  # noqa: PLC0415 - two commands need it
+
+    folder, name = chosen.suite, chosen.name
+    if folder is not None and not name and not Path(folder).exists() and folder.isidentifier():
+        folder, name = None, folder
+    toolset = catalogue.toolset_of(None if folder is None else Path(folder))
+    lines = catalogue.tool_lines if chosen.what == "tools" else catalogue.table_lines
+    for line in lines(toolset, name):
+        print(line)
+    return 0
 
 
 def _schema(chosen: argparse.Namespace) -> int:
@@ -104,6 +145,7 @@ def _new(chosen: argparse.Namespace) -> int:
 
     path = new_scenario(Path(chosen.folder), chosen.id, chosen.category)
     print(f"wrote {path}\nnext: edit it, then run: supportbench check {path}")
+    print(f"and see it pass: pytest {path} --supportbench-agent=oracle")
     return 0
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_supportbench import garbage
-from pytest_supportbench.access import open_session
-from pytest_supportbench.errors import SupportBenchError
+from pytest_supportbench.access import BROKEN_HOOK, open_session, told_once
+from pytest_supportbench.errors import SupportBenchError, UsageError
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario
@@ -68,9 +68,13 @@ class ScenarioFile(pytest.Module):
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Yield an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
         try:
+            open_session(self.config).names  # noqa: B018 - a broken hook breaks every file, so it comes first
+        except UsageError as error:
+            return self._broken_hook(str(error))
+        try:
             items = list(super().collect())
         except SupportBenchError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(told_once(self.config, str(error))) from None
         for item in items:
             case = self._cases[item.name]
             item.stash[CASE] = case
@@ -86,6 +90,13 @@ class ScenarioFile(pytest.Module):
             for tag in (*scenario.tags, scenario.category):
                 item.add_marker(pytest.mark.supportbench_tag(name=tag))
         return items
+
+    def _broken_hook(self, message: str) -> list[pytest.Item]:
+        """Leave it to the session to end with the message; an xdist worker has no way to, and reports the file."""
+        if hasattr(self.config, "workerinput"):
+            raise self.CollectError(told_once(self.config, message))
+        self.config.stash[BROKEN_HOOK] = message
+        return []
 
 
 def _cases(bound: BoundScenario, agents: Iterable[str], trials: int) -> Iterator[tuple[str, Case]]:

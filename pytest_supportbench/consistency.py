@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_supportbench.expectations import check_alternative, tool_named
+from pytest_supportbench.expectations import check_alternative, known_arguments, tool_named
 from pytest_supportbench.findings import (
     Finding,
     items,
@@ -98,7 +98,9 @@ def _turns(data: dict[str, Any], known: Vocabulary, permitted: Collection[str]) 
         yield from unknown_field(turn, "action", base, known.actions, "action")
         yield from unknown_items(turn, "asks_for", base, known.slots, "slot")
         for index, call in enumerate(items(turn, "tool_calls")):
-            yield from tool_named(call, (*base, "tool_calls", index), known, permitted)
+            place = (*base, "tool_calls", index)
+            yield from tool_named(call, place, known, permitted)
+            yield from known_arguments(call, "arguments", place, known)
     for number, counterexample in enumerate(items(data, "counterexamples")):
         for index, turn in enumerate(items(counterexample, "turns")):
             place = ("counterexamples", number, "turns", index)

@@ -25,7 +25,8 @@ class Controller:
     def __init__(self, config: pytest.Config) -> None:
         self._run_id, path = config.stash[RUN]
         self._path = Path(path)
-        self._root = config.rootpath
+        self._closing: dict[str, Any] | None = None
+        self._here = config.invocation_params.dir
         self._reported: dict[str, list[Row]] = {}
         self._failed = 0
         self._errors = 0
@@ -54,6 +55,11 @@ class Controller:
     def _rows(self) -> list[Row]:
         return [row for rows in self._reported.values() for row in rows]
 
+    @property
+    def _judged(self) -> list[Row]:
+        """The rows of scenario items; those of the user's own tests may use any agent and are counted apart."""
+        return [row for row in self._rows if not row.get("own")]
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Set the exit status and write the closing line."""
@@ -72,7 +78,7 @@ class Controller:
     def _summaries(self) -> list[AgentSummary]:
         from pytest_supportbench.summary import by_agent, summarise  # noqa: PLC0415 - only runs with scenarios
 
-        return [summarise(agent, rows) for agent, rows in by_agent(self._rows).items()]
+        return [summarise(agent, rows) for agent, rows in by_agent(self._judged).items()]
 
     def _close(self, session: pytest.Session, status: int) -> None:
         from pytest_supportbench.results_file import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
@@ -91,18 +97,20 @@ class Controller:
             stopped_early=early,
         )
         write_closing(self._path, line)
+        self._closing = line
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the counts of each agent and where the results are."""
-        rows = self._rows
-        if not rows or terminalreporter.no_summary:
+        """Print the counts of each agent and where the results are, also of a run that stopped before a report."""
+        if self._closing is None or terminalreporter.no_summary:
             return
         from pytest_supportbench.reporting.terminal import print_summary  # noqa: PLC0415 - likewise
 
-        print_summary(terminalreporter, rows, self._summaries(), self._shown_path())
+        early = len(self._closing["unreported"]) if self._closing["stopped_early"] else None
+        print_summary(terminalreporter, self._rows, self._summaries(), self._shown_path(), early=early)
 
     def _shown_path(self) -> str:
+        """Return the results file as the user can type it: from where pytest was called, or in full."""
         try:
-            return str(self._path.relative_to(self._root))
+            return str(self._path.relative_to(self._here))
         except ValueError:
             return str(self._path)

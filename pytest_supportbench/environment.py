@@ -74,8 +74,16 @@ class Environment:
         return self._context.now
 
     def account(self, visible: Iterable[str]) -> dict[str, Any]:
-        """Return what the first observation shows of the customer's own records, by the names given."""
-        return {name: self._toolset.view(name) for name in visible}
+        """Return what the first observation shows of the customer's own records, by the names given.
+
+        Raises `ToolsetError` where the toolset's own view crashes.
+        """
+        try:
+            return {name: self._toolset.view(name) for name in visible}
+        except Exception as error:
+            name = type(self._toolset).__name__
+            msg = f"the view of {name} crashed: {type(error).__name__}: {error}"
+            raise ToolsetError(msg) from error
 
     def changes(self) -> tuple[Change, ...]:
         """Return how the state differs from the one that the scenario began with."""

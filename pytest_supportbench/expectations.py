@@ -120,16 +120,20 @@ def _because(
                 yield unknown(place, name, known.policies, "policy")
 
 
-def _arguments(call: Any, place: Place, known: Vocabulary, ids: Collection[str]) -> Iterator[Finding]:
-    arguments = entries(call, "args")
+def known_arguments(call: Any, field: str, place: Place, known: Vocabulary) -> Iterator[Finding]:
+    """Yield the findings for the names in a call's mapping ``field`` that are no parameters of its tool."""
     tool = known.tool(call)
     if tool is not None:
-        for name in arguments:
+        for name in entries(call, field):
             if name not in tool.parameters:
                 message = f"{name[:60]!r} is no parameter of {call['tool']}"
                 remedy = suggestion(name, tool.parameters, "parameters")
-                yield Finding((*place, "args", name), message, remedy, key=True)
-    yield from _references(arguments, (*place, "args"), ids)
+                yield Finding((*place, field, name), message, remedy, key=True)
+
+
+def _arguments(call: Any, place: Place, known: Vocabulary, ids: Collection[str]) -> Iterator[Finding]:
+    yield from known_arguments(call, "args", place, known)
+    yield from _references(entries(call, "args"), (*place, "args"), ids)
 
 
 def _references(matchers: dict[str, Any], place: Place, ids: Collection[str]) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from pytest_supportbench.protocol import Frozen
-from pytest_supportbench.words import Escalation, Name, Phrase, Slug, ViolationCode
+from pytest_supportbench.words import Escalation, IsoDate, Name, Phrase, Slug, ViolationCode
 
 
 class MatcherSpec(Frozen):
@@ -126,7 +126,7 @@ class FactValue(Frozen):
 
     money: Annotated[str, AfterValidator(_money)] | None = None
     number: Decimal | None = None
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")] | None = None
+    date: Annotated[IsoDate, Field(pattern=r"^\d{4}-\d\d-\d\d$")] | None = None
     id: Annotated[str, Field(min_length=2, max_length=100)] | None = None
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
     text: Annotated[tuple[Phrase, ...], Field(min_length=1)] | None = None

@@ -34,6 +34,12 @@ def dotted(place: Place) -> str:
     return text
 
 
+def placed(text: str) -> Place:
+    """Return the place that `dotted` writes as ``text``; no key in it may hold a dot or a bracket."""
+    steps = text.replace("[", ".[").split(".")
+    return tuple(int(step[1:-1]) if step.startswith("[") else step for step in steps if step)
+
+
 def shown(value: object) -> str:
     """Return a value as its file spells it, in at most about 60 characters."""
     if isinstance(value, Mapping):

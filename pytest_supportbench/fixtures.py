@@ -7,50 +7,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_supportbench.access import open_session
+from pytest_supportbench.access import open_session, told_once
 from pytest_supportbench.collector import CASE
-from pytest_supportbench.errors import SupportBenchError
+from pytest_supportbench.errors import SupportBenchError, UsageError
+from pytest_supportbench.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pytest_supportbench.loading import BoundScenario
     from pytest_supportbench.results import Result
     from pytest_supportbench.runner import Job
-    from pytest_supportbench.scoring import Score
     from pytest_supportbench.session import BenchSession
 
-RUNS = pytest.StashKey[list["Run"]]()
+RUNS = pytest.StashKey[list[Run]]()
 ATTEMPTS = pytest.StashKey[int]()
-
-
-class Run:
-    """A finished, scored episode, as tests see it.
-
-    ``verdict`` is ``passed`` or ``failed`` (an ``error`` is raised before a test gets here); ``score`` has the five
-    dimensions with their checks, ``result.episode`` the turns, calls and changes.
-    """
-
-    def __init__(self, result: Result) -> None:
-        self.result = result
-
-    @property
-    def verdict(self) -> str:
-        """``passed`` for a strict pass, else ``failed``, or ``error`` where the infrastructure broke."""
-        return self.result.verdict
-
-    @property
-    def score(self) -> Score:
-        """The score; there is none for an infrastructure error, which is raised before."""
-        assert self.result.score is not None
-        return self.result.score
-
-    def assert_passed(self) -> None:
-        """Fail the test with the verdict, the dimensions and the failed checks where this is no strict pass."""
-        if self.verdict != "passed":
-            from pytest_supportbench.reporting.sections import failure_text  # noqa: PLC0415 - only failures
-
-            pytest.fail(failure_text(self.result), pytrace=False)
 
 
 def is_overridden(item: pytest.Item) -> bool:
@@ -65,6 +36,29 @@ def is_overridden(item: pytest.Item) -> bool:
     if not definitions:
         return True
     return getattr(definitions[-1].func, "__module__", "") != __name__
+
+
+def replaces_agents(item: pytest.Item) -> bool:
+    """Tell whether a fixture of the user's own serves this item whatever agents are configured.
+
+    One that requests ``supportbench_agent`` itself builds on each configured agent, and does not.
+    """
+    info = getattr(item, "_fixtureinfo", None)
+    for definition in reversed(getattr(info, "name2fixturedefs", {}).get("supportbench_agent", ())):
+        if getattr(definition.func, "__module__", "") == __name__:
+            return False
+        if "supportbench_agent" not in definition.argnames:
+            return True
+    return False
+
+
+def skip_further_agents(items: Iterable[pytest.Item], agents: Sequence[str]) -> None:
+    """Mark the items of all agents but the first as skipped where a fixture would serve each of them."""
+    reason = "the fixture supportbench_agent overrides the configured agents"
+    for item in items:
+        case = item.stash.get(CASE, None)
+        if case is not None and case.agent in agents[1:] and replaces_agents(item):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture
@@ -105,7 +99,8 @@ def supportbench_run(
     case = item.stash[CASE]
     attempt = _next_attempt(item)
     if is_overridden(item):
-        name = _or_fail(item, lambda: _named(session, supportbench_agent))
+        several = case.agent if len(session.settings.agents) > 1 and not replaces_agents(item) else ""
+        name = _or_fail(item, lambda: _named(session, supportbench_agent, several))
         job = make_job(item, name, attempt)
         return _finish(item, lambda: session.run_inline(job))
     job = make_job(item, case.agent, attempt)
@@ -131,8 +126,9 @@ class Bench:
     def run(self, path: str | Path, *, agent: Any = None, trial: int = 1) -> Run:
         """Run one scenario file now and return it scored; paths are relative to the test file's folder.
 
-        ``agent`` is a callable or an object with ``reply``, used in place of the configured one. Fails the test for
-        a broken file or an infrastructure error, naming the remedy.
+        ``agent`` is a callable, an object with ``reply``, or a spec as for ``--supportbench-agent``; it is used in
+        place of the configured one. Fails the test for a broken file, an agent that cannot be had or an
+        infrastructure error, naming the remedy.
         """
         session = open_session(self._request.config)
         item = self._request.node
@@ -142,12 +138,16 @@ class Bench:
             from pytest_supportbench.runner import Job  # noqa: PLC0415 - only runs with scenarios need it
 
             bound = session.load(file)
-            chosen = self._request.getfixturevalue("supportbench_agent") if agent is None else agent
-            name = _named(session, chosen)
+            if isinstance(agent, str):
+                name = session.given(agent)
+            elif agent is not None:
+                name = _named(session, agent)
+            else:
+                name = _named(session, self._request.getfixturevalue("supportbench_agent"))
             key = f"{item.nodeid}:{bound.scenario.id}#{self._attempt}"
-            return session.run_inline(Job(key, bound, name, trial, self._attempt))
+            return session.run_inline(Job(key, bound, name, trial, self._attempt), own=True)
 
-        return _finish(item, result)
+        return _finish(item, result, own=True)
 
 
 def make_job(item: pytest.Item, agent: str, attempt: int) -> Job:
@@ -168,7 +168,7 @@ def _next_attempt(item: pytest.Item) -> int:
     return attempt
 
 
-def _finish(item: pytest.Item, run: Callable[[], Result]) -> Run:
+def _finish(item: pytest.Item, run: Callable[[], Result], *, own: bool = False) -> Run:
     from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - only runs with scenarios need it
 
     result = None
@@ -178,7 +178,7 @@ def _finish(item: pytest.Item, run: Callable[[], Result]) -> Run:
         item.session.shouldstop = str(error)
     if result is None:
         _fail(str(item.session.shouldstop))
-    finished = Run(result)
+    finished = Run(result, own=own)
     item.stash.setdefault(RUNS, []).append(finished)
     item.user_properties.extend(properties(result))
     broken = result.episode.error
@@ -198,7 +198,7 @@ def _or_fail(item: pytest.Item, call: Callable[[], Any]) -> Any:
     except SupportBenchError as error:
         message = str(error)
     item.stash[USAGE] = True
-    _fail(message)
+    _fail(told_once(item.config, message))
     return None  # never reached; it spares the linter a guess
 
 
@@ -209,9 +209,17 @@ def _fail(message: str) -> NoReturn:
     pytest.fail(clean(bounded(message)), pytrace=False)
 
 
-def _named(session: BenchSession, agent: Any) -> str:
-    """Return the id of an agent of the session, or of one that the user's code supplied. Raises `UsageError`."""
-    return session.name_of(agent) or session.adopt(_name_of(agent), agent)
+def _named(session: BenchSession, agent: Any, configured: str = "") -> str:
+    """Return the id of an agent of the session, or of one that the user's code supplied. Raises `UsageError`.
+
+    ``configured`` is the one of several agents that the supplied one builds on.
+    """
+    if agent is None:
+        raise UsageError(
+            "the fixture supportbench_agent returned None; return a callable or an object with reply()"
+        )
+    own = f"{_name_of(agent)}-{configured}" if configured else _name_of(agent)
+    return session.name_of(agent) or session.adopt(own, agent)
 
 
 def _name_of(agent: Any) -> str:

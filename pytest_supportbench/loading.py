@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from pytest_supportbench.consistency import check_scenario, check_suite
-from pytest_supportbench.errors import FileError, Problem, SupportBenchError
-from pytest_supportbench.findings import Finding, shown
+from pytest_supportbench.errors import FileError, Problem
+from pytest_supportbench.findings import Finding
 from pytest_supportbench.protocol import ActionInfo
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.source import Source, read_text
 from pytest_supportbench.suite import Policy, Suite
+from pytest_supportbench.suite_parts import blame_author, suite_part, suite_toolset
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.validation import explain
 from pytest_supportbench.vocabulary import Vocabulary, vocabulary
@@ -166,23 +167,13 @@ def load_suite(path: Path, toolsets: Mapping[str, type[Toolset[Any]]] | None = N
     parts: dict[str, Source] = {}
     for name in ("policies", "knowledge"):
         if isinstance(data.get(name), str):
-            data[name] = _part(source, name, parts)
+            data[name] = suite_part(source, name, parts)
     findings = check_suite(data)
     try:
         suite = Suite.model_validate(data)
     except ValidationError as error:
         findings += explain(error, Suite, data)
-    name = data.get("toolset", "saas")
-    toolset = (toolsets or {}).get(name) if isinstance(name, str) else None
-    registered = toolset is not None
-    try:
-        if toolset is None and isinstance(name, str | dict):
-            toolset = resolve(name, path.parent)
-    except FileError as error:
-        source.problems += error.problems
-    except SupportBenchError as error:
-        message, _, remedy = str(error).partition("; ")
-        findings.append(Finding(("toolset",), message, remedy))
+    toolset, registered = suite_toolset(data.get("toolset", "saas"), source, toolsets or {})
     for finding in findings:
         part = parts.get(str(finding.place[0])) if finding.place else None
         if part is None:
@@ -192,22 +183,11 @@ def load_suite(path: Path, toolsets: Mapping[str, type[Toolset[Any]]] | None = N
     source.problems += [problem for part in parts.values() for problem in part.problems]
     source.refuse()
     assert toolset is not None
-    return BoundSuite(suite, toolset, path, registered)
-
-
-def _part(source: Source, name: str, parts: dict[str, Source]) -> Any:
-    """Return the list in the file that a suite names for ``policies`` or ``knowledge``."""
-    file_name: str = source.data[name]
-    if Path(file_name).name != file_name:
-        source.add(Finding((name,), f"is {shown(file_name)}", "name a YAML file in the suite's own folder"))
-        return []
     try:
-        part = Source(source.path.with_name(file_name))
-    except FileError as error:
-        source.problems += error.problems
-        return []
-    parts[name] = part
-    return part.data
+        return BoundSuite(suite, toolset, path, registered)
+    except Exception as error:
+        blame_author(error, ("toolset",), source)
+        raise FileError(tuple(source.problems)) from error
 
 
 def _no_suite(path: Path) -> Problem:
@@ -233,15 +213,12 @@ def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
         findings += explain(error, Scenario, data)
-    if isinstance(data.get("state"), dict):
-        try:
-            state = suite.toolset.state_type.model_validate(data["state"])
-        except ValidationError as error:
-            findings += [
-                replace(finding, place=("state", *finding.place))
-                for finding in explain(error, suite.toolset.state_type, data["state"])
-            ]
-    fits = check_scenario(data, suite.known, state)
+    fits: list[Finding] = []
+    try:
+        state = _state(data, suite, findings)
+        fits = check_scenario(data, suite.known, state)
+    except Exception as error:  # noqa: BLE001 - records may be checked by code of the toolset's author
+        blame_author(error, ("state",), source)
     # The order of calls is checked here with exact positions; the model only says which outcome is wrong.
     ordered = {finding.place[: finding.place.index("calls")] for finding in fits if "calls" in finding.place}
     for finding in (*(finding for finding in findings if finding.place not in ordered), *fits):
@@ -251,6 +228,19 @@ def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
     assert state is not None
     sha256 = hashlib.sha256(_CANONICAL.encode(data).encode()).hexdigest()
     return BoundScenario(scenario, suite, state, source.name, sha256)
+
+
+def _state(data: dict[str, Any], suite: BoundSuite, findings: list[Finding]) -> State | None:
+    """Return the typed state, or ``None`` with further findings where it is none."""
+    if not isinstance(data.get("state"), dict):
+        return None
+    model = suite.toolset.state_type
+    try:
+        return model.model_validate(data["state"])
+    except ValidationError as error:
+        found = explain(error, model, data["state"])
+    findings += [replace(finding, place=("state", *finding.place)) for finding in found]
+    return None
 
 
 def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:

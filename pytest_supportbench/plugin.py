@@ -10,12 +10,13 @@ from typing import Any, Final
 import pytest
 
 from pytest_supportbench import garbage, hookspecs, settings
-from pytest_supportbench.access import RUN, SETTINGS, open_session, opened_session
+from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Controller
 from pytest_supportbench.fixtures import (
     RUNS,
     USAGE,
+    skip_further_agents,
     supportbench,
     supportbench_agent,
     supportbench_run,
@@ -74,16 +75,24 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let garbage collection, which the first scenario paused, go on after the last one."""
+    """Let garbage collection, which the first scenario paused, go on after the last one; tell of a broken hook."""
     try:
-        return (yield)
+        collected = yield
     finally:
         garbage.resume(session.config)
+    if BROKEN_HOOK in session.config.stash:
+        raise pytest.UsageError(session.config.stash[BROKEN_HOOK])
+    return collected
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config) -> None:
-    """Make the order of items known, so that episodes can run ahead in it."""
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Skip what a fixture would run twice, and make the order of items known, so that episodes can run ahead."""
+    agents = tuple(config.stash[SETTINGS].agents)
+    if len(agents) > 1:
+        skip_further_agents(items, agents)
     config.stash[UPCOMING] = Upcoming(session)
 
 
@@ -134,7 +143,7 @@ def pytest_runtest_makereport(
     data: dict[str, Any] = {"usage": True} if item.stash.get(USAGE, False) else {}
     if runs:
         session = open_session(item.config)
-        data["rows"] = [session.row(run.result) for run in runs]
+        data["rows"] = [{**session.row(run.result), **({"own": True} if run.own else {})} for run in runs]
         if report.failed or session.settings.passed_sections:
             from pytest_supportbench.reporting.sections import sections  # noqa: PLC0415 - mostly failures only
 

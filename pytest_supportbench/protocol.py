@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, runtime_
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pytest_supportbench.words import IsoDate
+
 __all__ = [
     "MAX_CALLS_PER_TURN",
     "ActionInfo",
@@ -93,7 +95,7 @@ class CustomerView(Frozen):
 class MemoryNote(Frozen):
     """A note from an earlier conversation: when it was taken (ISO 8601), about whom, and its text."""
 
-    date: str
+    date: IsoDate
     subject: str
     text: str
 

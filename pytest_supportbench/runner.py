@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.agents.scripted import ScriptedAgent
+from pytest_supportbench.agents.spec import MODEL_KINDS
 from pytest_supportbench.conversation import Episode, EpisodeError, Limits
 from pytest_supportbench.episode import failed_before_start, run_episode, run_episode_async, toolset_broke
 from pytest_supportbench.errors import InfrastructureError, ToolsetError
@@ -142,6 +143,8 @@ class Runner:
         Scoring replays the reference, so that a toolset which breaks there is an error as well.
         """
         score = None
+        if episode.ending == "time_limit" and self.agents[job.agent].spec.kind in MODEL_KINDS:
+            episode = replace(episode, failure=f"{episode.failure}; raise --supportbench-timeout")
         if episode.error is None:
             try:
                 score = score_episode(job.bound, episode)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.loading import SUITE_FILE, find_suite, load_scenario, load_suite
+from pytest_supportbench.words import Category
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +32,9 @@ policies:
 """
 
 _SCENARIO: Final = Template("""\
-# A scenario that works as it is: change one part after the other into your own case, and run `pytest` on this
-# file with the built-in agent `oracle` in between. It plays the reference, which must pass every check.
+# A scenario that works as it is: change one part after the other into your own case, and in between run
+#   pytest $file --supportbench-agent=oracle
+# That built-in agent plays the reference, which must pass every check.
 id: "$id"
 title: A payment taken twice is refunded once
 category: "$category"
@@ -99,13 +103,14 @@ def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
     """Write a scenario to start from as ``folder/<id>.scenario.yaml`` (in lower case) and return its path.
 
     Where there is no suite in ``folder`` or above it, a small one is written too. Raises `UsageError` for an
-    id or a category that is no slug, a file that is there already, and a suite that the template does not
-    fit; no file is left behind then.
+    id or a category that is no slug, a known category misspelt, a file that is there already, and a suite that
+    the template does not fit; no file is left behind then.
     """
     for what, value in (("id", scenario_id), ("category", category)):
         if not _SLUG.fullmatch(value):
             msg = f"the {what} {value[:60]!r} is no slug; use letters, digits, '-', '_' and '.', at most 100"
             raise UsageError(msg)
+    _refuse_misspelt(category)
     path = folder / f"{scenario_id.lower()}.scenario.yaml"
     if path.exists():
         msg = f"{path} exists already; choose another id, or remove it first"
@@ -121,13 +126,24 @@ def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
         if suite_path is None:
             suite_path = folder / SUITE_FILE
             _write(suite_path, _SUITE, None)
-        text = _SCENARIO.substitute(id=scenario_id, category=category, policy=_policy(suite_path))
+        text = _SCENARIO.substitute(
+            id=scenario_id, category=category, policy=_policy(suite_path), file=shlex.quote(str(path))
+        )
         _write(path, text, suite_path)
     except BaseException:
         if wrote_suite:
             (folder / SUITE_FILE).unlink(missing_ok=True)
         raise
     return path
+
+
+def _refuse_misspelt(category: str) -> None:
+    """Refuse what is nearly one of the known areas; any other word is an area of the user's own."""
+    areas = get_args(Category)
+    close = difflib.get_close_matches(category.lower().replace("_", "-"), areas, n=1, cutoff=0.85)
+    if close and category not in areas:
+        msg = f"the category {category!r} is nearly {close[0]!r}; did you mean that? An own one needs another name"
+        raise UsageError(msg)
 
 
 def _policy(suite_path: Path) -> str:

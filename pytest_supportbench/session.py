@@ -83,7 +83,7 @@ class BenchSession:
         if name is None:
             raise UsageError(
                 "no agent is configured; name one with --supportbench-agent=SPEC, the ini option supportbench_agent, "
-                f"or a fixture supportbench_agent. {self._known()}"
+                f"or a fixture supportbench_agent\n{self._known()}"
             )
         with self._making:
             agent = self._agents.get(name)
@@ -96,6 +96,25 @@ class BenchSession:
     def agents_made(self) -> int:
         """How many agents were made already."""
         return len(self._agents)
+
+    def given(self, text: str) -> str:
+        """Return the id of the agent that a spec names, made on first use; a configured one is that one.
+
+        Raises `UsageError` where the spec is wrong or cannot become an agent.
+        """
+        spec = parse_spec(text, self.settings.root)
+        for name, known in self.settings.agents.items():
+            if known == spec:
+                self.agent(name)
+                return name
+        name, number = spec.id, 2
+        with self._making:
+            while name in self.settings.agents or (name in self._agents and self._agents[name].spec != spec):
+                name, number = f"{spec.id}.{number}", number + 1
+            if name not in self._agents:
+                self._agents[name] = self._make(spec)
+                self._runner.add(name, self._agents[name])
+        return name
 
     def has_agent(self, name: str) -> bool:
         """Tell whether that agent was made already, so that its episodes can run ahead."""
@@ -113,14 +132,17 @@ class BenchSession:
         if spec.kind != "registered":
             return make_agent(spec, self.settings.root)
         if spec.target not in self.names[0]:
-            raise UsageError(f"there is no agent {spec.target!r}. {self._known()}")
+            from pytest_supportbench.agents.spec import KINDS, nearest  # noqa: PLC0415 - only an error needs them
+
+            guess = nearest(spec.target, (*KINDS, *self.names[0]))
+            raise UsageError(f"there is no agent {spec.target!r}{guess}\n{self._known()}")
         return CallableAgent(spec, self.settings.root, self.names[0][spec.target])
 
     def _known(self) -> str:
         from pytest_supportbench.agents.spec import KINDS  # noqa: PLC0415 - only an error needs the list
 
         registered = ", ".join(sorted(self.names[0])) or "none"
-        return f"Kinds: {', '.join(KINDS)}. Registered by hooks: {registered}"
+        return f"kinds: {', '.join(KINDS)}\nregistered by hooks: {registered}"
 
     def adopt(self, name: str, agent: Any) -> str:
         """Take an agent that the user's code supplied and return the id under which results name it.
@@ -141,10 +163,10 @@ class BenchSession:
         """Return a job's result, with further jobs running ahead."""
         return self.scheduler.result(job, upcoming)
 
-    def run_inline(self, job: Job) -> Result:
-        """Run a job in the caller's thread."""
+    def run_inline(self, job: Job, *, own: bool = False) -> Result:
+        """Run a job in the caller's thread; ``own`` marks it in the results file as one of the user's own tests."""
         result = self._runner.run(job)
-        self._record(result)
+        self.results.append({**result.to_json(), "own": True} if own else result.to_json())
         return result
 
     def _record(self, result: Result) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pytest_supportbench.protocol import Frozen
-from pytest_supportbench.words import ActionClass, Name, Slug, Text
+from pytest_supportbench.words import ActionClass, IsoDate, Name, Slug, Text
 
 
 class ActionSpec(Frozen):
@@ -19,23 +19,23 @@ class ActionSpec(Frozen):
 
 
 class Policy(Frozen):
-    """A policy of the suite's pack; ``effective`` and ``supersedes`` are shown to an agent that reads it."""
+    """A policy of the suite's pack; ``effective`` (ISO 8601) and ``supersedes`` are shown to an agent that reads it."""
 
     id: Slug
     text: Text
     version: str | None = None
-    effective: str | None = None
+    effective: IsoDate | None = None
     supersedes: Slug | None = None
 
 
 class Article(Frozen):
-    """A knowledge article; ``superseded_by`` names the article that replaced it."""
+    """A knowledge article, ``updated`` at an ISO 8601 date; ``superseded_by`` names the article that replaced it."""
 
     id: Slug
     title: Text
     text: Text
     audience: Literal["public", "internal"] = "public"
-    updated: str | None = None
+    updated: IsoDate | None = None
     superseded_by: Slug | None = None
     tags: tuple[str, ...] = ()
 

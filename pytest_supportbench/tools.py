@@ -8,11 +8,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
 
 from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.findings import suggestion
 from pytest_supportbench.protocol import ToolInfo
 from pytest_supportbench.state import Deed, Record
 from pytest_supportbench.suite import Article, Policy
@@ -116,11 +124,32 @@ def tool(
     ``handoff`` says that it moves the case to a person or team; ``free_text`` names parameters whose wording is
     the agent's own; ``outward`` those whose text leaves the company; ``batch`` the list parameter that can
     succeed in part; ``does`` is the deed that an agent may claim after it succeeded. The method's docstring is
-    what the agent reads; its annotations become the JSON Schema.
+    what the agent reads; its annotations become the JSON Schema. Raises `ToolsetError` for an effect or a deed
+    that does not exist.
     """
-    marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does)
+    if callable(effect):
+        msg = f"the tool {effect.__name__!r}: @tool names no effect; write @tool('reads') or @tool('writes')"
+        raise ToolsetError(msg)
 
     def mark(function: F) -> F:
+        where = f"the tool {function.__name__!r}"
+        if effect not in get_args(Effect):
+            close = suggestion(str(effect), get_args(Effect), "effects")
+            msg = f"{where}: effect must be 'reads' or 'writes', not {effect!r}; {close}"
+            raise ToolsetError(msg)
+        if does is not None and does not in get_args(Deed):
+            msg = f"{where}: does={does!r} is no deed; {suggestion(str(does), get_args(Deed), 'deeds')}"
+            raise ToolsetError(msg)
+        if effect == "reads" and (handoff or does):
+            msg = (
+                f"{where}: 'handoff' and 'does' are for tools that write; drop them or write @tool('writes')"
+            )
+            raise ToolsetError(msg)
+        for option, names in (("free_text", free_text), ("outward", outward)):
+            if isinstance(names, str):
+                msg = f"{where}: {option} is the text {names!r}; write a list, {option}=[{names!r}]"
+                raise ToolsetError(msg)
+        marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does)
         setattr(function, MARK, marker)
         return function
 
@@ -147,17 +176,37 @@ def _tidy(schema: Any) -> Any:
     return [_tidy(item) for item in schema] if isinstance(schema, list) else schema
 
 
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolSpec:
     """Return the spec of a marked method. Raises `ToolsetError` where its signature or marker does not fit."""
-    signature = inspect.signature(function, eval_str=True)
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, SyntaxError) as error:
+        msg = (
+            f"tool {name!r}: its annotations cannot be read: {error}; define what they name before the class"
+        )
+        raise ToolsetError(msg) from error
     fields: dict[str, Any] = {}
     for parameter in list(signature.parameters.values())[1:]:
         if parameter.annotation is parameter.empty:
             msg = f"tool {name!r}: parameter {parameter.name!r} has no annotation; add one, it becomes the JSON Schema"
             raise ToolsetError(msg)
+        if parameter.kind not in _NAMED or parameter.name.startswith("_"):
+            msg = (
+                f"tool {name!r}: {str(parameter)!r} cannot be passed by name; spell out the tool's parameters"
+            )
+            raise ToolsetError(msg)
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (parameter.annotation, default)
-    model = create_model(f"{name}_arguments", __base__=_Arguments, **fields)
+    try:
+        model = create_model(f"{name}_arguments", __base__=_Arguments, **fields)
+        schema = _tidy(model.model_json_schema())
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        reason = re.sub(r"\s+", " ", error.message.partition("\n")[0])
+        msg = f"tool {name!r}: its annotations make no JSON Schema: {reason}; use plain types"
+        raise ToolsetError(msg) from error
     names = tuple(fields)
 
     def validate(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -171,9 +220,9 @@ def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolS
         marker.free_text | marker.outward | ({marker.batch} if marker.batch else set())
     ) - fields.keys()
     if unknown:
-        msg = f"tool {name!r}: the marker names {sorted(unknown)}, which are no parameters of it"
+        close = suggestion(min(unknown), fields, "parameters")
+        msg = f"tool {name!r}: the marker names {sorted(unknown)}, which are no parameters of it; {close}"
         raise ToolsetError(msg)
-    schema = _tidy(model.model_json_schema())
     schema.setdefault("properties", {})
     return ToolSpec(
         name=name,

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pytest_supportbench.state import Record, State
+from pytest_supportbench.state_check import check_state
 from pytest_supportbench.tools import MARK, Context, ToolError, ToolSpec, make_spec
 
 R = TypeVar("R", bound=Record)
@@ -30,8 +31,14 @@ class Toolset(Generic[S]):
     specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Collect the marked methods once, when the class is made."""
+        """Collect the marked methods and check the state's records once, when the class is made.
+
+        Raises `ToolsetError` for a tool or a record that is declared wrongly.
+        """
         super().__init_subclass__(**kwargs)
+        state = vars(cls).get("state_type")
+        if isinstance(state, type) and issubclass(state, State):
+            check_state(state)
         found: dict[str, ToolSpec] = {}
         for base in cls.__bases__:
             found = {**found, **getattr(base, "specs", {}), **found}

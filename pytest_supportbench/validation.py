@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 
 from pytest_supportbench.expected import MatcherSpec
 from pytest_supportbench.findings import Finding, shown, suggestion
+from pytest_supportbench.yaml12 import parse
 
 if TYPE_CHECKING:
     from pytest_supportbench.yaml_positions import Place
@@ -39,10 +40,9 @@ def _findings(error: ValidationError, model: type[BaseModel], data: Any) -> Iter
     errors = error.errors(include_url=False)
     places = [_place(item["loc"], item["type"], data) for item in errors]
     for item, place in zip(errors, places, strict=True):
-        if any(other != place and other[: len(place)] == place for other in places) and _in_union(
-            item["loc"]
-        ):
-            continue  # another member of the union came further, so this one was not meant
+        inside = any(other != place and other[: len(place)] == place for other in places)
+        if inside and (_in_union(item["loc"]) or item["type"] == "too_short"):
+            continue  # another member of the union came further, or a list is only short of its faulty items
         yield _plain(item, place, model)
 
 
@@ -67,7 +67,8 @@ def _plain(item: Any, place: Place, model: type[BaseModel]) -> Finding:  # noqa:
     kind, value, context = item["type"], item["input"], item.get("ctx", {})
     if kind == "missing":
         name = str(place[-1])
-        return Finding(place, "is missing", f"add it, e.g. `{_EXAMPLES.get(name, f'{name}: …')}`")
+        example = _example(name, models_at(model, item["loc"][:-1]))
+        return Finding(place, "is missing", f"add it, e.g. `{example}`")
     if kind == "extra_forbidden":
         name = str(place[-1])
         known = {key for found in models_at(model, item["loc"][:-1]) for key in field_names(found)}
@@ -86,6 +87,29 @@ def _plain(item: Any, place: Place, model: type[BaseModel]) -> Finding:  # noqa:
     if kind in _WANTED:
         return Finding(place, f"is {shown(value)}", f"write {_WANTED[kind].format_map(context)}", key)
     return Finding(place, f"is {shown(value)}: {item['msg'][0].lower()}{item['msg'][1:]}", "correct it", key)
+
+
+def _example(name: str, models: list[type[BaseModel]]) -> str:
+    """Return a line that gives the field ``name`` of the first model that has it a value that fits."""
+    annotation = next((names[name] for names in map(field_types, models) if name in names), Any)
+    choices = [f"{name}: {choice}" for choice in get_args(annotation) if isinstance(choice, str)]
+    for example in (*_EXAMPLES.get(name, ()), *choices):
+        try:
+            TypeAdapter(annotation).validate_python(parse(example, name)[name])
+        except (ValidationError, PydanticUserError):
+            continue
+        return example
+    return f"{name}: …"
+
+
+def field_types(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's fields as a file spells them, with annotations that hold what else their values must be."""
+    return {
+        field.alias or name: Annotated[field.annotation, *field.metadata]
+        if field.metadata
+        else field.annotation
+        for name, field in model.model_fields.items()
+    }
 
 
 def field_names(model: type[BaseModel]) -> dict[str, Any]:
@@ -157,35 +181,58 @@ _PATTERNS: Final = {
     ),
 }
 
-_EXAMPLES: Final = {
-    "id": "id: TB-014",
-    "title": "title: Second duplicate charge after a refund",
-    "category": "category: billing",
-    "failure_mode": "failure_mode: {code: refund-wrong-charge, description: Refunds the wrong charge.}",
-    "code": "code: refund-wrong-charge",
-    "description": "description: Refunds the wrong charge.",
-    "as_of": "as_of: 2026-03-14T10:30:00-05:00",
-    "customer": "customer: {subject: cus_1, message: I was charged twice.}",
-    "subject": "subject: cus_1",
-    "message": "message: I was charged twice.",
-    "state": "state: {}",
-    "tools": "tools: [list_charges, escalate_to_human]",
-    "tool": "tool: list_charges",
-    "on_calls": "on_calls: [1]",
-    "kind": "kind: unavailable",
-    "expected": "expected: {actions: [answer], escalation: must_not, because: [policy-id]}",
-    "actions": "actions: [answer]",
-    "escalation": "escalation: must_not",
-    "because": "because: [policy-id]",
-    "reference": "reference: [{action: answer, message: It is due in May.}]",
-    "turns": "turns: [{action: answer, message: It is due in May.}]",
-    "fails": "fails: [resolution]",
-    "fact": "fact: amount",
-    "value": 'value: {money: "49.00 USD"}',
-    "phrases": 'phrases: ["MFA is on"]',
-    "phrase": "phrase: dispute it with your bank",
-    "any_of": 'any_of: ["March 12", "second charge"]',
-    "asked_for": "asked_for: verification_code",
-    "name": "name: refund-support",
-    "version": 'version: "1.0"',
+# Examples by field, the first that fits its type is shown.
+_EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id: TB-014",),
+    "title": ("title: Second duplicate charge after a refund",),
+    "category": ("category: billing",),
+    "failure_mode": ("failure_mode: {code: refund-wrong-charge, description: Refunds the wrong charge.}",),
+    "code": (
+        "code: refund-wrong-charge",
+        "code: unauthorised_write",
+    ),
+    "description": ("description: Refunds the wrong charge.",),
+    "as_of": ("as_of: 2026-03-14T10:30:00-05:00",),
+    "customer": ("customer: {subject: cus_1, message: I was charged twice.}",),
+    "subject": ("subject: cus_1",),
+    "message": ("message: I was charged twice.",),
+    "state": (
+        "state: {}",
+        "state: {parcels: {fields: {status: string}}}",
+    ),
+    "tools": (
+        "tools: [list_charges, escalate_to_human]",
+        "tools: [{name: get_parcel, description: Return a parcel., effect: reads, finds: {table: parcels}}]",
+    ),
+    "tool": ("tool: list_charges",),
+    "on_calls": ("on_calls: [1]",),
+    "kind": ("kind: unavailable",),
+    "expected": ("expected: {actions: [answer], escalation: must_not, because: [policy-id]}",),
+    "actions": ("actions: [answer]",),
+    "escalation": ("escalation: must_not",),
+    "because": ("because: [policy-id]",),
+    "reference": ("reference: [{action: answer, message: It is due in May.}]",),
+    "turns": ("turns: [{action: answer, message: It is due in May.}]",),
+    "fails": ("fails: [resolution]",),
+    "fact": ("fact: amount",),
+    "value": ('value: {money: "49.00 USD"}',),
+    "phrases": ('phrases: ["MFA is on"]',),
+    "phrase": ("phrase: dispute it with your bank",),
+    "any_of": ('any_of: ["March 12", "second charge"]',),
+    "asked_for": ("asked_for: verification_code",),
+    "name": (
+        "name: refund-support",
+        "name: get_parcel",
+    ),
+    "version": ('version: "1.0"',),
+    "fields": ("fields: {status: string}",),
+    "class": ("class: resolve",),
+    "role": ("role: customer",),
+    "text": ("text: Refunds are possible for 30 days.",),
+    "date": ("date: 2026-03-14",),
+    "concept": ("concept: which-charge",),
+    "table": ("table: parcels",),
+    "prefix": ("prefix: claim",),
+    "type": ("type: string",),
+    "effect": ("effect: reads",),
 }

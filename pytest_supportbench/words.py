@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 ViolationCode: TypeAlias = Literal[
     "unauthorised_write",
@@ -54,6 +55,19 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 Phrase = Annotated[str, Field(min_length=2, max_length=500)]
+
+
+def _iso(value: str) -> str:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        msg = f"is {value[:60]!r}, which is no date; write an ISO 8601 one, such as 2026-03-14"
+        raise ValueError(msg) from None
+    return value
+
+
+IsoDate = Annotated[str, AfterValidator(_iso)]
+"""A day or a point in time of the calendar in ISO 8601, kept as it is written."""
 
 Escalation: TypeAlias = Literal["must", "must_not", "either"]
 

@@ -14,6 +14,10 @@ _INDENT: Final = (
     "check its indentation, and quote a value that holds quotes",
 )
 _BRACKET: Final = ("this bracket is not closed", "close it, or quote a value that holds commas or brackets")
+_DEEPER: Final = (
+    "this line is indented deeper than the key above it",
+    "indent it like that key, or quote the text above if it goes on here",
+)
 _COLON: Final = ("a ': ' stands where no key can", "quote the text, or check the indentation")
 
 # Some mistakes are seen only far behind the place where they were made: there the start is what helps.
@@ -47,10 +51,16 @@ _AT_PROBLEM: Final = {
     ),
 }
 
+_NO_VALUE: Final = "#&!|>"
+"""What may stand between a key and a value on the lines below."""
+_MISFITS: Final = frozenset({"mapping values are not allowed in this context", "did not find expected key"})
+
 
 def syntax_problem(error: Any, text: str, path: str) -> Problem:
     """Return the problem that a ``yaml.MarkedYAMLError`` of ``text`` means."""
     problem, mark = error.problem, error.problem_mark
+    if problem in _MISFITS and (column := _deeper(text.splitlines(), mark.line, mark.column)):
+        return Problem(path, mark.line + 1, column, "", *_DEEPER)
     if problem in _AT_START:
         message, remedy = _AT_START[problem]
         mark = error.context_mark or mark
@@ -61,6 +71,20 @@ def syntax_problem(error: Any, text: str, path: str) -> Problem:
     else:
         message, remedy = f"this is no YAML ({problem})", "check the quotes, brackets and indentation here"
     return Problem(path, mark.line + 1, mark.column + 1, "", message, remedy)
+
+
+def _deeper(lines: list[str], number: int, colon: int) -> int:
+    """Return the column, from 1, of a line that begins with a key deeper than the one above; 0 for other lines."""
+    line = lines[number]
+    indent = len(line) - len(line.lstrip(" "))
+    above = next(
+        (each for each in reversed(lines[:number]) if each.strip(" -") and each.strip()[0] != "#"), ""
+    )
+    key = above.lstrip(" -")
+    value = key.partition(": ")[2]
+    if ": " in line[:colon] or value[:1] in {"", *_NO_VALUE} or indent <= len(above) - len(key):
+        return 0
+    return indent + 1
 
 
 def _bad_start(character: str) -> tuple[str, str]:

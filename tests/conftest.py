@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 
 import pytest
+
+NEEDED = ("hypothesis", "jsonschema", "ollama", "pytest_html", "pytest_rerunfailures", "xdist")
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+REASON = (
+    f"tests left out for want of {', '.join(MISSING)}; run README's test command: pip install -e '.[dev]'"
+)
+
+collect_ignore_glob = ["test_*.py"] if MISSING else []
+
+
+def pytest_report_header():
+    """Say why no test is collected where the main command alone was run."""
+    return REASON if MISSING else None
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say it with -q too, which prints no header."""
+    if MISSING and terminalreporter.verbosity < 0:
+        terminalreporter.write_line(REASON)
+
 
 WAYS = {
     "plain": (),

@@ -16,6 +16,7 @@ PYTEST_GROUP = {
     "garbage",
     "hookspecs",
     "plugin",
+    "run",
     "session",
     "settings",
     "upcoming",

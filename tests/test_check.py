@@ -70,23 +70,39 @@ def test_a_reference_that_fails_is_named_with_the_check(tmp_path: Path):
 def test_an_unreached_fault_is_named(tmp_path: Path):
     """A fault that the reference never meets tests nothing."""
     scenario = good(faults=[{"tool": "issue_refund", "on_calls": [2], "kind": "unavailable"}])
-    text = one(tmp_path, scenario, "faults")
-    assert text == "faults: the reference never meets the unavailable of issue_refund"
+    text = one(tmp_path, scenario, "tool")
+    assert text == "faults[0]: the reference never meets the unavailable of issue_refund"
 
 
 def test_a_reference_with_a_tool_error_is_named(tmp_path: Path):
     """A reference is a model of work; its calls succeed unless a fault stops them."""
     scenario = good()
     scenario["reference"].insert(0, {"tool_calls": [call("get_charge", charge_id="none")]})
-    text = one(tmp_path, scenario, "reference")
-    assert text == "reference: call 1, get_charge, fails without a fault: not_found: no charge 'none'"
+    text = one(tmp_path, scenario, "tool")
+    assert text == "reference[0].tool_calls[0]: get_charge fails without a fault: not_found: no charge 'none'"
+
+
+def test_a_wrong_id_in_the_reference_is_told_once_and_first(tmp_path: Path):
+    """One call that fails makes checks fail too: the call is reported, with the id that was meant, they are not."""
+    scenario = good()
+    scenario["reference"][0]["tool_calls"] = [
+        call("list_charges", customer_id="cus_1"),
+        refund(charge_id="ch_24"),
+    ]
+    (problem,) = checked(tmp_path, scenario).problems
+    assert problem.field == "reference[0].tool_calls[1]"
+    assert problem.message.startswith("issue_refund fails without a fault: not_found: no charge 'ch_24' (")
+    assert problem.message.endswith(" further checks fail because of it)")
+    assert problem.remedy == "did you mean charge_id: ch_204?"
+    line = (tmp_path / "0.scenario.yaml").read_text(encoding="utf-8").splitlines()[problem.line - 1]
+    assert "issue_refund" in line
 
 
 def test_a_reference_that_goes_on_after_the_end_is_named(tmp_path: Path):
     """Turns that are never played are a mistake."""
     scenario = good()
     scenario["reference"] *= 2
-    assert one(tmp_path, scenario, "reference") == "reference: the episode ends after turn 1 of 2"
+    assert one(tmp_path, scenario, "") == "reference[1]: the episode ends after turn 1 of 2"
 
 
 def test_a_counterexample_that_fails_other_dimensions_is_named(tmp_path: Path):

@@ -2,10 +2,13 @@
 
 import copy
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from desk import bind
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
@@ -13,6 +16,7 @@ from saas_world import CALLS, KNOWLEDGE, NOW, POLICIES, STATE
 
 from pytest_supportbench.calls import CallRecord, differences
 from pytest_supportbench.environment import Environment
+from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.protocol import ToolCall
 from pytest_supportbench.scenario import Fault
@@ -417,3 +421,17 @@ def test_context_gives_ids_that_are_free():
     context = Context(NOW)
     assert context.new_id("it", {"it_1001": 1}) == "it_1002"
     assert context.new_id("it", {}) == "it_1003"
+
+
+def test_a_view_that_crashes_is_the_toolsets_fault(tmp_path: Path):
+    """An agent that never saw an observation did not fail: the episode is an error that names the toolset."""
+    bound = bind(tmp_path)
+
+    class Broken(bound.suite.toolset):
+        def view(self, name: str) -> list[dict[str, Any]]:
+            raise ZeroDivisionError(name)
+
+    broken = replace(bound, suite=replace(bound.suite, toolset=Broken), scenario=bound.scenario)
+    episode = run_episode(broken, lambda _: None)
+    assert (episode.ending, episode.error.cause) == ("error", "toolset")
+    assert "the view of Broken crashed: ZeroDivisionError" in episode.error.message

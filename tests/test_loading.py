@@ -147,6 +147,18 @@ def test_a_list_of_alternatives_is_checked_at_its_own_positions(tmp_path):
             "any_of[0].not.same_as: unknown call id 'pya'",
         ),
         (('{any_of: ["49.00", "49"]}', "{not: {anyof: [1]}}"), "args.amount.not.anyof: unknown key 'anyof'"),
+        (
+            ("customer:\n", "memory: [{date: 2026-02-30, subject: cus_1, text: x}]\ncustomer:\n"),
+            "memory[0].date: is '2026-02-30', which is no date; write",
+        ),
+        (
+            ("must_not\n", "must_not\n  never: [{tool: issue_refund}]\n"),
+            "expected.never[0].code: is missing; add it, e.g. `code: unauthorised_write`",
+        ),
+        (
+            ("arguments: {charge_id: ch_2", "arguments: {charge: ch_2"),
+            "tool_calls[0].arguments.charge: 'charge' is no parameter of issue_refund; did you mean 'charge_id'?",
+        ),
         (("on_calls: [1]", "on_calls: [0, 1]"), "faults[0].on_calls[0]: is 0; write 1 or more"),
         (
             ("committed: false", "committed: perhaps"),
@@ -251,13 +263,13 @@ def test_policies_and_knowledge_may_lie_in_files_of_their_own(tmp_path):
     with pytest.raises(FileError) as caught:
         load_suite(suite)
     assert [str(item).replace(f"{tmp_path}/", "") for item in caught.value.problems] == [
-        "kb.yaml:1:1: cannot be read: no such file or directory; check the name and its permissions",
-        "rules.yaml:1:3: [0].text: is missing; add it, e.g. `text: …`",
+        "rules.yaml:1:3: [0].text: is missing; add it, e.g. `text: Refunds are possible for 30 days.`",
         "rules.yaml:1:12: [0].txt: unknown key 'txt'; did you mean 'text'?",
         "rules.yaml:2:8: [1].id: 'p1' is there already; give each its own name",
         "rules.yaml:2:35: [1].supersedes: unknown id 'p0'; the ids are p1",
         "suite.yaml:1:1: nam: unknown key 'nam'; did you mean 'name'?",
         "suite.yaml:1:1: name: is missing; add it, e.g. `name: refund-support`",
+        "suite.yaml:5:12: knowledge: there is no file 'kb.yaml' beside the suite; add it, or mend its name",
     ]
 
 
@@ -268,7 +280,21 @@ def test_policies_and_knowledge_may_lie_in_files_of_their_own(tmp_path):
             "policies: ../rules.yaml",
             "4:11: policies: is '../rules.yaml'; name a YAML file in the suite",
         ),
-        ("toolset: nowhere:Desk", "4:10: toolset: "),
+        ("toolset: nowhere:Desk", "4:10: toolset: there is no module 'nowhere'; install it, or put it into "),
+        ("toolset: sas", "4:10: toolset: 'sas' names no toolset; did you mean 'saas'?"),
+        ("toolset: parcels", "4:10: toolset: 'parcels' names no toolset; write saas, package.module:Class, "),
+        (
+            'policies: [{id: a, text: t, effective: "2026-99-01"}]',
+            "4:40: policies[0].effective: is '2026-99-01', which is no date; write an ISO 8601 one, such as ",
+        ),
+        (
+            "knowledge: [{id: a, title: t, text: x, updated: last May}]",
+            "4:49: knowledge[0].updated: is 'last May', which is no date; write an ISO 8601 one, such as ",
+        ),
+        (
+            "policies: none.yaml",
+            "4:11: policies: there is no file 'none.yaml' beside the suite; add it, or mend ",
+        ),
         ("toolset: 5", "4:10: toolset: is 5; write "),
         ("actions: [{name: refund, class: solve, description: x}]", "4:33: actions[0].class: is 'solve'"),
     ],

@@ -119,7 +119,10 @@ def test_a_missing_agent_is_reported_when_a_scenario_runs(plain, pytester):
     assert result.ret == 4
     result.stdout.fnmatch_lines(
         [
-            "no agent is configured; name one with --supportbench-agent=SPEC*Registered by hooks: front-desk, lazy"
+            "no agent is configured; name one with --supportbench-agent=SPEC*",
+            "kinds: rules, oracle, *",
+            "registered by hooks: front-desk, lazy",
+            "as above: no agent is configured; name one with --supportbench-agent=SPEC*",
         ]
     )
     assert not (pytester.path / ".supportbench").exists()
@@ -128,10 +131,10 @@ def test_a_missing_agent_is_reported_when_a_scenario_runs(plain, pytester):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (
-            "nobody",
-            "there is no agent 'nobody'. Kinds: rules, oracle, *. Registered by hooks: front-desk, lazy",
-        ),
+        ("nobody", "there is no agent 'nobody'"),
+        ("nobody", "registered by hooks: front-desk, lazy"),
+        ("rulez", "there is no agent 'rulez'; did you mean 'rules'?"),
+        ("front-dask", "there is no agent 'front-dask'; did you mean 'front-desk'?"),
         ("python:no_such_module:reply", "*there is no module 'no_such_module'*pythonpath*"),
         ("python:desk_agents:god", "*'desk_agents' has no 'god'; did you mean 'good'?"),
     ],
@@ -268,8 +271,16 @@ def test_a_test_of_the_users_own_can_run_a_scenario(plain, pytester):
     )
     result = plain("--supportbench-agent=oracle", "test_a_test_of_the_users_own_can_run_a_scenario.py")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["oracle: 1/1 (100 %) passed*", "lambda: 0/2 (0 %) passed*"])
+    text = result.stdout.str()
+    assert "run by your own tests: 3 episodes, 1 strict pass\n" in text
+    assert "passed all four" not in text
+    assert ">   " in text
+    assert "supportbench.run(" in text.partition(">   ")[2].partition("\n")[0]
+    assert "run.py" not in text
     assert sorted(agents_of(pytester)) == ["lambda", "lambda", "oracle"]
+    run = last_run(pytester)
+    assert {line["own"] for line in run.episodes} == {True}
+    assert (run.summary["agents"], run.summary["unreported"]) == ([], [])
 
 
 def test_a_given_agent_needs_no_configured_one(plain, pytester):
@@ -319,3 +330,165 @@ def test_secrets_in_a_spec_are_not_shown(plain, pytester):
     result.assert_outcomes(errors=1)
     assert "hunter2" not in result.stdout.str() + result.stderr.str()
     assert "hunter2" not in (pytester.path / ".supportbench" / "last-run.jsonl").read_text(encoding="utf-8")
+
+
+OVERRIDE = f"""
+import pytest
+
+@pytest.fixture
+def supportbench_agent():
+    def in_house(observation):
+        return {GOOD}
+    return in_house
+"""
+
+
+def test_an_override_is_not_multiplied_by_configured_agents(run, pytester):
+    """A fixture of one's own is judged once; the items of further configured agents are skipped and say why."""
+    folder = project(pytester, [1, 2])
+    (folder / "conftest.py").write_text(OVERRIDE, encoding="utf-8")
+    result = run("-rs", "--supportbench-agent=rules", "--supportbench-agent=oracle")
+    result.assert_outcomes(passed=2, skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED*the fixture supportbench_agent overrides the configured agents"])
+    assert agents_of(pytester) == ["in_house", "in_house"]
+
+
+def test_an_override_that_wraps_the_configured_agent_runs_for_each(plain, pytester):
+    """A fixture that builds on each configured agent is judged with each, under names that tell them apart."""
+    folder = project(pytester)
+    (folder / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture\ndef supportbench_agent(supportbench_agent):\n"
+        "    def wrapped(observation):\n        return supportbench_agent.reply(observation)\n    return wrapped\n",
+        encoding="utf-8",
+    )
+    plain("--supportbench-agent=do-nothing", "--supportbench-agent=always-ask")
+    assert agents_of(pytester) == ["wrapped-do-nothing", "wrapped-always-ask"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "def pytest_supportbench_agents(config): return [1]",
+            "agents returned a list; it must return a mapping",
+        ),
+        (
+            "def pytest_supportbench_toolsets(config): return ['x']",
+            "toolsets returned a list; it must return",
+        ),
+        ("def pytest_supportbench_agents(config): return {1: print}", "agents returned the name 1, a int"),
+        ("def pytest_supportbench_agents(config): 1 / 0", "agents failed; mend this first:*"),
+    ],
+)
+def test_a_broken_hook_is_one_usage_error(plain, pytester, body, message):
+    """A hook that raises or returns no mapping of names is told once for all files, with exit code 4."""
+    project(pytester, [1, 2, 3])
+    pytester.makeconftest(body)
+    result = plain("--supportbench-agent=rules")
+    text = result.stdout.str() + result.stderr.str()
+    assert result.ret == 4, text
+    assert "INTERNALERROR" not in text
+    hook = "the hook pytest_supportbench_"
+    assert f"{hook}{message.rstrip('*')}" in text
+    assert "access.py" not in text
+    assert "_hookexec" not in text
+    assert text.count(hook) == 1
+    workers = plain("-n", "2", "--supportbench-agent=rules")
+    assert workers.ret != 0
+    assert f"{hook}{message.rstrip('*')}" in workers.stdout.str()
+    assert "INTERNALERROR" not in workers.stdout.str()
+
+
+def test_a_given_agent_may_be_a_spec(plain, pytester):
+    """``supportbench.run`` takes a spec: a built-in kind, a registered name, or the configured agent itself."""
+    project(pytester)
+    pytester.makeconftest(HOOKS)
+    pytester.makepyfile(
+        test_own="""
+        import pytest
+        FILE = "desk/case001.scenario.yaml"
+
+        def test_specs(supportbench):
+            assert repr(supportbench.run(FILE, agent="oracle")) == (
+                "Run(scenario='TB-001', agent='oracle', verdict='passed', failed_dimensions=[])")
+            assert supportbench.run(FILE, agent="front-desk").verdict == "passed"
+            run = supportbench.run(FILE, agent="lazy")
+            assert repr(run) == (
+                "Run(scenario='TB-001', agent='lazy', verdict='failed', "
+                "failed_dimensions=['resolution', 'escalation'])")
+
+        def test_wrong(supportbench):
+            supportbench.run(FILE, agent="orakle")
+        """
+    )
+    result = plain("--supportbench-agent=oracle", "test_own.py")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["there is no agent 'orakle'; did you mean 'oracle'?"])
+    assert agents_of(pytester) == ["oracle", "front-desk", "lazy"]
+
+
+def test_a_fixture_that_returns_none_is_named(plain, pytester):
+    """A fixture without a return statement is told what to return."""
+    folder = project(pytester)
+    (folder / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture\ndef supportbench_agent():\n    pass\n", encoding="utf-8"
+    )
+    result = plain()
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(
+        ["the fixture supportbench_agent returned None; return a callable or an object with reply()"]
+    )
+
+
+def test_own_episodes_leave_the_agents_counts_alone(run, pytester):
+    """Episodes of tests of the user's own are counted on a line of their own, beside the scenario items' table."""
+    project(pytester, [1, 2])
+    pytester.makepyfile(
+        test_own="def test_own(supportbench):\n"
+        "    assert supportbench.run('desk/case001.scenario.yaml', agent='do-nothing').verdict == 'failed'\n"
+        "    assert supportbench.run('desk/case001.scenario.yaml').verdict == 'passed'\n"
+    )
+    result = run("--supportbench-agent=oracle", "desk", "test_own.py")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(
+        ["oracle: 2/2 (100 %)*", "run by your own tests: 2 episodes, 1 strict pass"], consecutive=False
+    )
+    assert "do-nothing:" not in result.stdout.str()
+    closing = last_run(pytester).summary
+    assert [(line["agent"], line["strict"]) for line in closing["agents"]] == [("oracle", [2, 2])]
+
+
+def test_the_results_path_is_typed_from_where_pytest_was_called(plain, pytester, monkeypatch):
+    """The summary names the results file relative to the current folder when it is below, else in full."""
+    project(pytester)
+    plain("--supportbench-agent=oracle").stdout.fnmatch_lines(["results: .supportbench/runs/*"])
+    monkeypatch.chdir(pytester.path / "desk")
+    plain("--supportbench-agent=oracle").stdout.fnmatch_lines(
+        [f"results: {pytester.path}/.supportbench/runs/*"]
+    )
+    result = plain("--supportbench-agent=oracle", "--supportbench-results=here.jsonl")
+    result.stdout.fnmatch_lines(["results: here.jsonl"])
+
+
+@pytest.mark.parametrize("name", ["noparam", "later"])
+def test_a_function_without_a_parameter_is_told_that_it_takes_one(plain, pytester, name):
+    """A reply function that forgot its parameter is no factory of anything, and hears what is missing."""
+    project(
+        pytester,
+        agents="""
+        def noparam():
+            return GOOD
+
+        async def later():
+            return GOOD
+        """,
+    )
+    result = plain(f"--supportbench-agent=python:desk_agents:{name}")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["*not callable; a reply function takes one parameter, the observation"])
+    pytester.makeconftest(
+        f"import desk_agents\ndef pytest_supportbench_agents(config): return {{'desk': desk_agents.{name}}}"
+    )
+    result = plain("--supportbench-agent=desk", "-p", "no:cacheprovider", "-o", "pythonpath=.")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["*a reply function takes one parameter, the observation"])

@@ -205,7 +205,14 @@ def test_nothing_collected_and_interrupted_keep_their_meaning(plain, pytester):
 def test_x_leaves_what_ran_ahead_unreported(plain, pytester):
     """Episodes that ran ahead of an item that ``-x`` never reached are marked, and count nowhere."""
     project(pytester, range(1, 7), agents=SLOW)
-    plain("-x", agent("bad_after_others"), "--supportbench-concurrency=3").assert_outcomes(failed=1)
+    result = plain("-x", agent("bad_after_others"), "--supportbench-concurrency=3")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "STOPPED EARLY: 1 episode reported; these counts are not of the whole run",
+            "  * more had finished; the results file has them, marked unreported",
+        ]
+    )
     run = last_run(pytester)
     assert run.summary["stopped_early"]
     assert run.summary["episodes"] == 1
@@ -262,6 +269,7 @@ def test_an_interrupt_keeps_results_and_exits_with_two(pytester):
     assert run.summary["exit_status"] == 2
     assert run.summary["verdicts"]["passed"] == 4
     assert "4/4 (100 %) passed all four dimensions" in out
+    assert "STOPPED EARLY: 4 episodes reported" in out
     assert "Exception" not in err
 
 

@@ -85,3 +85,17 @@ def test_odd_names_are_refused(tmp_path, scenario_id, category):
     with pytest.raises(UsageError, match="is no slug; use letters, digits"):
         new_scenario(tmp_path, scenario_id, category)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("category", ["biling", "Billing", "identity_and_permissions", "retreival"])
+def test_a_known_area_that_is_misspelt_is_refused(tmp_path, category):
+    """A category that is nearly one of the eight areas is a slip of the pen, and nothing is written."""
+    with pytest.raises(UsageError, match=r"is nearly '[a-z-]+'; did you mean that"):
+        new_scenario(tmp_path, "A", category)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_scenario_says_how_to_run_it(tmp_path):
+    """The command at its top can be copied as it is, also where the path holds a blank."""
+    path = new_scenario(tmp_path / "my desk", "A", "my-own")
+    assert f"pytest '{path}' --supportbench-agent=oracle\n" in path.read_text()

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import FileError, ToolsetError
+from pytest_supportbench.loading import load_suite
 from pytest_supportbench.protocol import ToolCall
 from pytest_supportbench.tools import ToolError, shown
 from pytest_supportbench.toolsets import declared as module
@@ -257,7 +258,7 @@ FIND = {"table": "parcels", "by": {"id": "p1"}}
     [
         (
             {"effects": [{"create": {**CREATE, "table": "parcel"}}]},
-            "no table 'parcel'; the tables are parcels, claims",
+            "no table 'parcel'; the tables are parcels, customers, claims",
         ),
         ({"finds": {"table": "x"}, "effect": "reads"}, "finds.table: there is no table 'x'"),
         (
@@ -356,11 +357,11 @@ def test_mistakes_are_named_with_tool_field_and_remedy(tool, message):
         (lambda m: m.pop("version"), "version: is missing; add it"),
         (
             lambda m: m["state"].update(copy={"fields": {}}),
-            "the table 'copy' has the name of a part of State",
+            "the table 'copy': 'copy' has the name of a part of State",
         ),
         (
             lambda m: m["state"]["parcels"]["fields"].update(owners="list"),
-            "the field 'owners' has the name of a part",
+            "the field 'owners': 'owners' has the name of a part",
         ),
         (lambda m: m["state"]["parcels"]["fields"].update(id="string"), "has an id already"),
         (lambda m: m["state"]["parcels"]["fields"].update(x={"type": "integer", "owner": True}), "holds ids"),
@@ -482,8 +483,13 @@ def test_a_class_beside_the_suite_is_found_without_touching_the_path(own):
         ("own_lamps:Nameless", "lacks name, version, state_type"),
         ("own_lamps:Empty", "has no tools"),
         ("own_lamps:Stateless", "no subclass of State"),
-        ("no_such_module_here:Lamps", "cannot be imported"),
-        ("saaz", "'saaz' names no toolset; write saas"),
+        ("own_lamps:Lampz", "has no 'Lampz'; did you mean 'Lamps'?"),
+        ("no_such_module_here:Lamps", "there is no module 'no_such_module_here'; install it, or put it into"),
+        ("saaz", "'saaz' names no toolset; did you mean 'saas'?"),
+        (
+            "our-own",
+            "write saas, package.module:Class, the name of a YAML file, or a mapping; other names are",
+        ),
         ("own-lamps:Lamps", "names no toolset"),
     ],
 )
@@ -508,6 +514,56 @@ def test_tools_of_two_classes_combine(own):
     lamps = resolve("own_lamps:Lamps", own)
     both = type("Both", (lamps, declared(MAPPING)), {})
     assert list(both.specs) == ["get_lamp", "get_parcel", "report_loss"]
+
+
+def test_a_table_whose_ids_are_subjects_owns_itself():
+    """`owner: id` makes each record belong to the subject that its id names; another field is refused."""
+    mapping = copy.deepcopy(MAPPING)
+    customers = (
+        declared(mapping).state_type.model_validate({"customers": {"cus_1": {"name": "Ann"}}}).customers
+    )
+    assert customers["cus_1"].subjects() == {"cus_1"}
+    mapping["state"]["customers"]["owner"] = "name"
+    with pytest.raises(ToolsetError, match=r"state\.customers\.owner: "):
+        declared(mapping)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("effect: writes", "effect: write", "effect: write\n", "is 'write'; did you mean 'writes'?"),
+        ("does: request", "does: reqest", "does: reqest", "is 'reqest'; did you mean 'request'?"),
+        ("status: lost}", "status: gone}", "- set: {status: gone}", "'gone' is no string as declared"),
+        ("customer_id: {type", "copy: {type", "copy: {type", "'copy' has the name of a part"),
+        ("effect: reads", "effect: read", "effect: read", "is 'read'; did you mean 'reads'?"),
+        ("owner: id ", "owner: name ", "owner: name ", "is 'name'; write 'id'"),
+    ],
+)
+def test_a_mistake_in_a_declaration_is_found_at_its_own_line(tmp_path, old, new, line, message):
+    """What is wrong in the file that declares tools is told at its line there, and inline at its line in the suite."""
+    text = EXAMPLE.replace(old, new, 1)
+    assert text != EXAMPLE
+    (tmp_path / "tools.yaml").write_text(text, encoding="utf-8")
+    suite = tmp_path / "suite.yaml"
+    inline = "toolset:\n" + textwrap.indent(text, "  ")
+    for toolset, path in (("toolset: tools.yaml\n", tmp_path / "tools.yaml"), (inline, suite)):
+        suite.write_text(f'name: s\nversion: "1.0"\n{toolset}', encoding="utf-8")
+        with pytest.raises(FileError) as caught:
+            load_suite(suite)
+        (problem,) = caught.value.problems
+        assert problem.path == str(path)
+        assert line.strip() in path.read_text(encoding="utf-8").splitlines()[problem.line - 1]
+        assert message in f"{problem.message}; {problem.remedy}"
+
+
+def test_a_list_of_faulty_tools_is_not_called_too_short(tmp_path):
+    """Where every tool has a mistake, each is told, and nothing else."""
+    (tmp_path / "tools.yaml").write_text(EXAMPLE.replace("effect:", "efect:"), encoding="utf-8")
+    (tmp_path / "suite.yaml").write_text('name: s\nversion: "1.0"\ntoolset: tools.yaml\n', encoding="utf-8")
+    with pytest.raises(FileError) as caught:
+        load_suite(tmp_path / "suite.yaml")
+    fields = {problem.field for problem in caught.value.problems}
+    assert fields == {"tools[0].effect", "tools[0].efect", "tools[1].effect", "tools[1].efect"}
 
 
 def test_a_declared_tool_runs_outside_an_environment():

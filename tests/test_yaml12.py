@@ -122,6 +122,21 @@ def test_what_is_no_finite_number_is_refused(plain):
         ("a: &b [*b]", "1:8: the alias *b lies inside its own anchor; write the value out"),
         ("a: &b {c: &d [*b]}", "1:15: the alias *b lies inside its own anchor; write the value out"),
         ("a:\n\tb: 1", "2:1: a tab indents this line; use spaces"),
+        (
+            "a: 1\n  b: 2",
+            "2:3: this line is indented deeper than the key above it; indent it like that key, or",
+        ),
+        (
+            "- a: 1\n# why\n\n   b: 2",
+            "4:4: this line is indented deeper than the key above it; indent it like",
+        ),
+        ("- a: 1\n  b: 2\n  c: d: 3", "3:7: a ': ' stands where no key can; quote the text, or check the"),
+        ("a:\n  b: 1\n    c: 2\n", "3:5: this line is indented deeper than the key above it; indent it like"),
+        (
+            "a: b\n  c: d: 3",
+            "2:3: this line is indented deeper than the key above it; indent it like that key",
+        ),
+        ("a: # why\n  b: c: d", "2:7: a ': ' stands where no key can; quote the text, or check the"),
         ("a: @b", "1:4: a plain text cannot start with '@'; quote it"),
         (
             "a: \x00",

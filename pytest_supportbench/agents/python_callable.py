@@ -24,6 +24,7 @@ MAX_TRACEBACK_CHARS: Final = 2_000
 MAX_TRACEBACK_FRAMES: Final = 8
 
 _SHAPES: Final = "name a function, an async function, a class, or an object with reply()"
+_PARAMETER: Final = "a reply function takes one parameter, the observation"
 
 
 class PythonAgent(BaseAgent):
@@ -39,7 +40,11 @@ class PythonAgent(BaseAgent):
         module_name, _, path = spec.target.partition(":")
         module = _module(spec, module_name, root)
         self._source = getattr(module, "__file__", None)
-        self._take(reply_of(spec, _made(spec, _attribute(spec, module, path))))
+        found = _attribute(spec, module, path)
+        made = _made(spec, found)
+        if made is not found and inspect.isroutine(found) and not callable(getattr(made, "reply", made)):
+            raise _no_factory(spec, made)
+        self._take(reply_of(spec, made))
 
     def _take(self, reply: Callable[[Observation], Any]) -> None:
         self._reply = reply
@@ -60,7 +65,7 @@ class PythonAgent(BaseAgent):
         try:
             result = self._reply(own)
         except (Exception, SystemExit) as error:
-            raise AgentFailure(_traceback(error)) from error
+            raise AgentFailure(traceback_text(error)) from error
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()
@@ -72,7 +77,7 @@ class PythonAgent(BaseAgent):
         try:
             return await self._reply(observation)
         except (Exception, SystemExit) as error:
-            raise AgentFailure(_traceback(error)) from error
+            raise AgentFailure(traceback_text(error)) from error
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none."""
@@ -138,9 +143,8 @@ def _made(spec: AgentSpec, value: Any) -> Any:
     try:
         inspect.signature(value).bind(**options)
     except TypeError as error:
-        msg = (
-            f"agent {spec.raw!r}: {spec.target} cannot be called with options ({', '.join(options)}): {error}"
-        )
+        given = f"with options ({', '.join(options)})" if options else "without options"
+        msg = f"agent {spec.raw!r}: {spec.target} cannot be called {given}: {error}"
         raise UsageError(f"{msg}; a reply function takes one observation and no options") from None
     except ValueError:
         pass  # some built-in classes publish no signature; calling them tells
@@ -164,20 +168,34 @@ def reply_of(spec: AgentSpec, value: Any) -> Callable[[Observation], Any]:
     """Return the ``reply`` of an object, else the callable itself; raises `UsageError` where there is neither."""
     reply = getattr(value, "reply", value)
     if callable(reply) and not inspect.isclass(reply):
+        if not _takes_one(reply):
+            raise UsageError(
+                f"agent {spec.raw!r}: {spec.target} cannot be called with one argument; {_PARAMETER}"
+            )
         return reply  # type: ignore[no-any-return]
     raise UsageError(
         f"agent {spec.raw!r}: {spec.target} is a {type(value).__name__}, not callable; {_SHAPES}"
     )
 
 
+def _no_factory(spec: AgentSpec, made: Any) -> UsageError:
+    """Return the error for a function without a parameter that gave no agent when called as a factory."""
+    if inspect.iscoroutine(made):
+        made.close()
+    return UsageError(
+        f"agent {spec.raw!r}: what {spec.target} returned without an argument is a "
+        f"{type(made).__name__}, not callable; {_PARAMETER}"
+    )
+
+
 def _broken(spec: AgentSpec, what: str, error: BaseException) -> UsageError:
-    return UsageError(f"agent {spec.raw!r}: {what}; mend this first:\n{_traceback(error)}")
+    return UsageError(f"agent {spec.raw!r}: {what}; mend this first:\n{traceback_text(error)}")
 
 
-def _traceback(error: BaseException) -> str:
-    """Return the end of a traceback as safe, bounded text, without our own and importlib's frames."""
+def traceback_text(error: BaseException, hidden: tuple[str, ...] = ()) -> str:
+    """Return the end of a traceback as safe, bounded text, without our own, importlib's and hidden files' frames."""
     report = traceback.TracebackException.from_exception(error, limit=-MAX_TRACEBACK_FRAMES)
-    own = (__file__, "<frozen importlib", importlib.__file__)
+    own = (__file__, "<frozen importlib", importlib.__file__, *hidden)
     report.stack = traceback.StackSummary.from_list(
         [frame for frame in report.stack if not frame.filename.startswith(own)]
     )

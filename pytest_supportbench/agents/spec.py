@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 OptionValue: TypeAlias = int | float | bool | str
 
@@ -107,6 +107,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         prompt=True,
     ),
 }
+
+MODEL_KINDS: Final = ("ollama", "local")
+"""Kinds that run a model as it is: on a slow machine it needs more time, not other code."""
 
 LATER_KINDS: Final = ("openai", "http", "https", "command", "replay")
 """Words of the design that this version does not run yet; they are no names for registered agents."""
@@ -213,6 +216,12 @@ def later(raw: str, kind: str) -> str:
         f"agent {raw!r}: kind {kind!r} comes in a later version of pytest-supportbench; "
         "until then wrap it in a function and use python:your_module:your_function"
     )
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean …?`` with the nearest known word, or nothing where none is near."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def hint(word: str, known: Mapping[str, object]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share
 
@@ -34,16 +35,38 @@ class Writer(Protocol):
 
 
 def print_summary(
-    reporter: Writer, rows: Sequence[Row], summaries: Sequence[AgentSummary], path: str
+    reporter: Writer,
+    rows: Sequence[Row],
+    summaries: Sequence[AgentSummary],
+    path: str,
+    *,
+    early: int | None = None,
 ) -> None:
-    """Print each agent's counts, and the results file's path."""
-    suites = ", ".join(sorted({row["suite"] for row in rows}))
+    """Print each agent's counts, and the results file's path.
+
+    ``early`` is ``None`` for a run that reached its end, else how many finished episodes it did not report.
+    """
+    suites = ", ".join(sorted({row["suite"] for row in rows})) or "nothing reported"
     reporter.section(f"supportbench: {suites}", sep="=", bold=True)
+    if early is not None:
+        reporter.write_line(
+            f"STOPPED EARLY: {counted(len(rows), 'episode')} reported; these counts are not of the whole run",
+            bold=True,
+            yellow=True,
+        )
+        if early:
+            reporter.write_line(f"  {early} more had finished; the results file has them, marked unreported")
     for summary in summaries:
         good = summary.passed.whole and summary.passed.part == summary.passed_of_all.whole
         reporter.write_line(title(summary), bold=True, green=bool(good), red=not good)
         for line in lines(summary, verbose=reporter.verbosity > 0):
             reporter.write_line(line)
+    own = [row["verdict"] for row in rows if row.get("own")]
+    if own:
+        reporter.write_line(
+            f"run by your own tests: {counted(len(own), 'episode')}, "
+            f"{counted(own.count('passed'), 'strict pass', 'strict passes')}"
+        )
     reporter.write_line("")
     reporter.write_line(f"results: {path}")
 

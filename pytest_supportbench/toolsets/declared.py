@@ -12,6 +12,10 @@ state:                                   # tables by name; every record has an i
       status: {type: string, enum: [sent, lost, delivered]}
       fee: {type: decimal, minimum: 0, default: "0"}
       scans: {type: list, default: []}
+  customers:
+    owner: id                            # the id is itself the subject whom the record belongs to
+    fields:
+      name: string
   claims:
     proves: [request]                    # what a record here proves to have happened
     fields:
@@ -58,10 +62,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.findings import suggestion
 from pytest_supportbench.state import Deed, Record, State
 from pytest_supportbench.tools import tool
 from pytest_supportbench.toolset import Toolset
+from pytest_supportbench.toolsets.declaration_error import DeclarationError, declaration_error
 from pytest_supportbench.toolsets.declared_check import Checker
 from pytest_supportbench.toolsets.declared_models import (
     NOW,
@@ -71,6 +76,8 @@ from pytest_supportbench.toolsets.declared_models import (
     TableSpec,
     annotation,
 )
+from pytest_supportbench.validation import explain
+from pytest_supportbench.yaml_positions import Place
 
 
 class DeclaredRecord(Record):
@@ -86,12 +93,13 @@ class DeclaredRecord(Record):
 def declared(mapping: Mapping[str, Any]) -> type[Toolset[Any]]:
     """Return the toolset that a mapping declares; the module's docstring shows its shape.
 
-    Raises `ToolsetError` that names the tool and field, what is wrong with it and what to write instead.
+    Raises `DeclarationError` that names the tool and field, what is wrong with it and what to write instead.
     """
     try:
         spec = DeclaredToolset.model_validate(mapping)
     except ValidationError as error:
-        raise ToolsetError(_explained(error, mapping)) from None
+        findings = tuple(explain(error, DeclaredToolset, mapping))
+        raise DeclarationError(_explained(error, mapping), findings) from None
     records = {name: _record(spec.name, name, table) for name, table in spec.state.items()}
     members: dict[str, Any] = {
         "__doc__": f"The declared toolset {spec.name}.",
@@ -100,20 +108,32 @@ def declared(mapping: Mapping[str, Any]) -> type[Toolset[Any]]:
         "version": spec.version,
         "state_type": _state(spec.name, records),
     }
-    for declared_tool in spec.tools:
-        where = f"the tool {declared_tool.name!r}"
-        _refuse_taken(declared_tool.name, Toolset, where)
+    for number, declared_tool in enumerate(spec.tools):
+        where, place = f"the tool {declared_tool.name!r}", ("tools", number, "name")
+        _refuse_taken(declared_tool.name, Toolset, where, place)
         if declared_tool.name in members:
-            msg = f"{where} is declared twice, or named like a part of every toolset; rename one"
-            raise ToolsetError(msg)
-        members[declared_tool.name] = _method(declared_tool, spec, records)
+            message = "is declared twice, or named like a part of every toolset; rename one"
+            raise declaration_error(where, place, message)
+        members[declared_tool.name] = _method(declared_tool, number, spec, records)
+        _refuse_batch(declared_tool, number)
     return type(f"{spec.name}_toolset", (Toolset,), members)
+
+
+def _refuse_batch(spec: DeclaredTool, number: int) -> None:
+    """Refuse a batch that is no list parameter of the tool."""
+    if spec.batch is not None:
+        lists = [name for name, parameter in spec.parameters.items() if parameter.type == "list"]
+        if spec.batch not in lists:
+            message = f"the marker names [{spec.batch!r}], which is no list parameter; " + suggestion(
+                spec.batch, lists, "list parameters"
+            )
+            raise declaration_error(f"the tool {spec.name!r}", ("tools", number, "batch"), message)
 
 
 def _state(toolset: str, records: Mapping[str, type[Record]]) -> type[State]:
     tables: dict[str, Any] = {}
     for name, record in records.items():
-        _refuse_taken(name, State, f"the table {name!r}")
+        _refuse_taken(name, State, f"the table {name!r}", ("state", name))
         tables[name] = (dict[str, record], Field(default_factory=dict))  # type: ignore[valid-type]
     return create_model(f"{toolset}_state", __base__=State, **tables)
 
@@ -121,13 +141,13 @@ def _state(toolset: str, records: Mapping[str, type[Record]]) -> type[State]:
 def _record(toolset: str, name: str, table: TableSpec) -> type[Record]:
     fields: dict[str, Any] = {}
     for field_name, field in table.fields.items():
-        where = f"the table {name!r}: the field {field_name!r}"
-        _refuse_taken(field_name, DeclaredRecord, where)
+        where, place = f"the table {name!r}: the field {field_name!r}", ("state", name, "fields", field_name)
+        _refuse_taken(field_name, DeclaredRecord, where, place)
         if field_name == "id":
-            msg = f"{where}: every record has an id already; drop it"
-            raise ToolsetError(msg)
+            message = "every record has an id already; drop it (if ids are subjects, write 'owner: id' in the table)"
+            raise declaration_error(where, place, message, key=True)
         kind = annotation(field)
-        _check_default(field, kind, where)
+        _check_default(field, kind, where, place)
         if field.required:
             fields[field_name] = (kind, ...)
         elif field.default is None:
@@ -139,7 +159,7 @@ def _record(toolset: str, name: str, table: TableSpec) -> type[Record]:
     def having(mark: str) -> tuple[str, ...]:
         return tuple(key for key, field in table.fields.items() if getattr(field, mark))
 
-    record.owners = having("owner")
+    record.owners = (*(("id",) if table.owner else ()), *having("owner"))
     record.identifying = having("identifying")
     record.hidden = frozenset(having("hidden"))
     record.free_text = frozenset(having("free_text"))
@@ -148,25 +168,29 @@ def _record(toolset: str, name: str, table: TableSpec) -> type[Record]:
     return record
 
 
-def _check_default(field: FieldSpec, kind: Any, where: str) -> None:
+def _check_default(field: FieldSpec, kind: Any, where: str, place: Place) -> None:
     if field.default is not None:
         try:
             TypeAdapter(kind).validate_python(field.default)
         except ValidationError:
-            msg = f"{where}: the default {field.default!r} is no {field.type} as declared; give one that is"
-            raise ToolsetError(msg) from None
+            message = f"the default {field.default!r} is no {field.type} as declared; give one that is"
+            raise declaration_error(where, (*place, "default"), message) from None
 
 
-def _method(spec: DeclaredTool, whole: DeclaredToolset, records: Mapping[str, type[Record]]) -> Any:
+def _method(
+    spec: DeclaredTool, number: int, whole: DeclaredToolset, records: Mapping[str, type[Record]]
+) -> Any:
     """Return a method that looks to `Toolset` like one that somebody wrote."""
-    program = Checker(spec, whole.state, records).program()
+    program = Checker(spec, number, whole.state, records).program()
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
     for name, parameter in spec.parameters.items():
-        where = f"the tool {spec.name!r}: the parameter {name!r}"
-        _refuse_taken(name, BaseModel, where)
+        where, place = (
+            f"the tool {spec.name!r}: the parameter {name!r}",
+            ("tools", number, "parameters", name),
+        )
+        _refuse_taken(name, BaseModel, where, place)
         if name in {NOW, "self"} or keyword.iskeyword(name):
-            msg = f"{where} has a reserved name; rename it"
-            raise ToolsetError(msg)
+            raise declaration_error(where, place, f"{name!r} has a reserved name; rename it", key=True)
         kind = annotation(parameter) if parameter.required else annotation(parameter) | None
         described = (
             Annotated[kind, Field(description=parameter.description)] if parameter.description else kind
@@ -192,10 +216,10 @@ def _method(spec: DeclaredTool, whole: DeclaredToolset, records: Mapping[str, ty
     )(run)
 
 
-def _refuse_taken(name: str, base: type, where: str) -> None:
+def _refuse_taken(name: str, base: type, where: str, place: Place) -> None:
     if hasattr(base, name):
-        msg = f"{where} has the name of a part of {base.__name__}; rename it, for example to {name}_"
-        raise ToolsetError(msg)
+        message = f"{name!r} has the name of a part of {base.__name__}; rename it, for example to {name}_"
+        raise declaration_error(where, place, message, key=True)
 
 
 def _explained(error: ValidationError, mapping: Any) -> str:

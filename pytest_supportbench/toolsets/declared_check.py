@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.findings import placed
 from pytest_supportbench.state import Record
+from pytest_supportbench.toolsets.declaration_error import DeclarationError, declaration_error
 from pytest_supportbench.toolsets.declared_models import (
     NOW,
     CreateSpec,
@@ -33,14 +34,18 @@ _TEXT = Typed(type="string")
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Compiles one tool; ``tables`` and ``records`` are those of its toolset, by table name."""
+    """Compiles one tool, the ``number``-th of its toolset (from 0).
+
+    ``tables`` and ``records`` are those of its toolset, by table name.
+    """
 
     tool: DeclaredTool
+    number: int
     tables: Mapping[str, TableSpec]
     records: Mapping[str, type[Record]]
 
     def program(self) -> Program:
-        """Return the tool as a program; raises `ToolsetError` that names the tool and the field."""
+        """Return the tool as a program; raises `DeclarationError` that names the tool and the field."""
         find = self._find(self.tool.finds) if self.tool.finds else None
         steps = tuple(
             self._step(effect, f"effects[{number}]") for number, effect in enumerate(self.tool.effects)
@@ -181,5 +186,6 @@ class Checker:
             raise self._error(where, f"there is no field {name!r}; the fields are id, {', '.join(fields)}")
         return fields[name]
 
-    def _error(self, where: str, message: str) -> ToolsetError:
-        return ToolsetError(f"the tool {self.tool.name!r}: {where}: {message}")
+    def _error(self, where: str, message: str) -> DeclarationError:
+        place = ("tools", self.number, *placed(where))
+        return declaration_error(f"the tool {self.tool.name!r}: {where}", place, message)

@@ -75,9 +75,13 @@ def _long_form(value: object) -> object:
 
 
 class TableSpec(_Frozen):
-    """A table; ``proves`` are the deeds that a record in it proves to have happened."""
+    """A table; ``proves`` are the deeds that a record in it proves to have happened.
+
+    ``owner: id`` says that each record belongs to the subject whose id it has, as a customer does.
+    """
 
     fields: dict[Name, Annotated[FieldSpec, BeforeValidator(_long_form)]]
+    owner: Literal["id"] | None = None
     proves: tuple[Deed, ...] = ()
 
 

@@ -1,0 +1,58 @@
+"""Whether a state's tables and the marks of their records fit; looked at once, when a toolset's class is made."""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_origin
+
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError
+
+from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.findings import suggestion
+from pytest_supportbench.state import Record, State
+from pytest_supportbench.validation import models_in
+
+_MARKS: Final[dict[str, type]] = {
+    "owners": tuple,
+    "identifying": tuple,
+    "hidden": frozenset,
+    "free_text": frozenset,
+    "volatile": frozenset,
+}
+_WRITTEN: Final[dict[type, str]] = {tuple: '("{}",)', frozenset: 'frozenset({{"{}"}})'}
+
+
+def check_state(state: type[State]) -> None:
+    """Raise `ToolsetError` for a table that holds no records, and for a mark that names no field of its record."""
+    try:
+        state.model_rebuild()
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        msg = f"the state {state.__name__} cannot be used: {error.message}; define what it names before the toolset"
+        raise ToolsetError(msg) from None
+    for name, field in state.model_fields.items():
+        records = [model for model in models_in(field.annotation) if issubclass(model, Record)]
+        if get_origin(field.annotation) is not dict or not records:
+            msg = f"the state {state.__name__}: the field {name!r} is no table; annotate it as dict[str, YourRecord]"
+            raise ToolsetError(msg)
+        for record in records:
+            check_record(record)
+
+
+def check_record(record: type[Record]) -> None:
+    """Raise `ToolsetError` where ``owners``, ``hidden`` and their like do not name fields of the record."""
+    known = record.model_fields
+    for mark, kind in _MARKS.items():
+        where = f"the record {record.__name__}: {mark}"
+        if mark in known:
+            msg = f"{where} is annotated as a field; write {mark}: ClassVar = …"
+            raise ToolsetError(msg)
+        names: Any = getattr(record, mark)
+        if not isinstance(names, tuple | list if kind is tuple else set | frozenset):
+            example = names if isinstance(names, str) else "field"
+            msg = f"{where} is {names!r}; write {mark}: ClassVar = {_WRITTEN[kind].format(example)}"
+            raise ToolsetError(msg)
+        for name in names:
+            if name not in known:
+                close = suggestion(str(name), known, "fields")
+                also = f"; its fields are {', '.join(known)}" if close.startswith("did you mean") else ""
+                msg = f"{where} names {name!r}, which is no field of it; {close}{also}"
+                raise ToolsetError(msg)
