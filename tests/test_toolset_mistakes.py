@@ -193,7 +193,7 @@ def test_the_toolset_that_all_mistakes_are_made_in_has_none(tmp_path):
         (
             ('version = "1.0"', "version = '1'\n    def view(self, name): return {}[name]"),
             "def view",
-            "the toolset broke: KeyError: 'lamps'",
+            "the view of Lamps crashed: KeyError: 'lamps'",
         ),
     ],
 )
