@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,16 +17,17 @@ from pytest_supportbench.results import Json, dump, episode_key
 class ResultsFile:
     """Appends lines to one file from any thread and any process of a run.
 
-    Every line is one ``write`` under a file lock and reaches the kernel before the call returns, so a killed run
-    keeps all that finished. Whoever comes first replaces an earlier run's lines by this run's own run line;
-    nothing is created before.
+    Every line is one appending ``write`` that reaches the kernel before the call returns, so lines of several
+    processes never mix and a killed run keeps all that finished. Whoever comes first, under a file lock, replaces
+    an earlier run's lines by this run's own run line; nothing is created before.
     """
 
     def __init__(self, path: Path, run_id: str, header: Callable[[], Json]) -> None:
         self.path = path
         self._run_id = run_id
         self._header = header
-        self._begun = False
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
         self._closed = False
 
     def append(self, line: Json) -> None:
@@ -33,27 +35,36 @@ class ResultsFile:
 
         Raises `UsageError` where the file cannot be written.
         """
-        if self._closed:
-            return
+        data = dump(line).encode("utf-8", "replace")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _locked(self.path) as descriptor:
-                text = "" if self._begun or belongs_to(self.path, self._run_id) else self._begin(descriptor)
-                self._begun = True
-                _write(descriptor, (text + dump(line)).encode("utf-8", "replace"))
+            with self._lock:
+                if self._closed:
+                    return
+                if self._descriptor is None:
+                    self._descriptor = self._open()
+                _write(self._descriptor, data)
         except OSError as error:
             msg = (
                 f"cannot write the results file {str(self.path)!r}: {error.strerror}; name another path with "
             )
             raise UsageError(msg + "--supportbench-results") from error
 
-    def _begin(self, descriptor: int) -> str:
-        os.ftruncate(descriptor, 0)
-        return dump(self._header())
+    def _open(self) -> int:
+        """Return a descriptor of the file, which begins with this run's line from here on."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self.path) as descriptor:
+            if not belongs_to(self.path, self._run_id):
+                os.ftruncate(descriptor, 0)
+                _write(descriptor, dump(self._header()).encode("utf-8", "replace"))
+            return os.dup(descriptor)
 
     def close(self) -> None:
         """Take no more lines."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
 
 
 def belongs_to(path: Path, run_id: str) -> bool:
@@ -124,7 +135,11 @@ def _locked(path: Path) -> Iterator[int]:
             yield descriptor
             return
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
+        try:
+            yield descriptor
+        finally:
+            # Said outright, since a duplicate of the descriptor that lives on would hold the lock.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
 

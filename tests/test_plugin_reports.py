@@ -50,9 +50,9 @@ python-desk_agents-odd: 2/3 (67 %) passed all four dimensions
   billing                           1/2 (50 %)
   security                         1/1 (100 %)
 
-  escalation                          recall     specificity    routine solved
-  python-desk_agents-odd                   –      2/3 (67 %)        2/3 (67 %)
-  always-escalate (constant)               –       0/3 (0 %)         0/3 (0 %)
+  escalation                          recall       specificity    routine solved
+  python-desk_agents-odd                   –        2/3 (67 %)        2/3 (67 %)
+  always-escalate constant                 –         0/3 (0 %)         0/3 (0 %)
     correct escalation 0, misrouted 0, missed escalation 0, correct autonomy
     2, unnecessary hand-off 0, abandoned 1
 

@@ -44,5 +44,5 @@ def test_recall_stands_beside_specificity_and_the_constant_agent(tmp_path: Path)
     ]
     assert found[place].split() == ["escalation", "recall", "specificity", "routine", "solved"]
     assert found[place + 1].split() == ["bot", "–", "1/1", "(100", "%)", "1/1", "(100", "%)"]
-    assert found[place + 2].split()[:2] == ["always-escalate", "(constant)"]
+    assert found[place + 2].split()[:2] == ["always-escalate", "constant"]
     assert "0/1" in found[place + 2]

@@ -121,17 +121,18 @@ def _shares(head: str, shares: Mapping[str, Share]) -> Iterator[str]:
 
 
 def _escalation(summary: AgentSummary) -> Iterator[str]:
-    yield f"  {'escalation':<28}{'recall':>14}{'specificity':>16}{'routine solved':>18}"
+    yield f"  {'escalation':<24} {'recall':>17} {'specificity':>17} {'routine solved':>17}"
     yield _rates(summary.agent, summary.escalation, summary.routine_solved)
     constant = summary.constant
     # A constant agent solves at most what it leaves alone rightly, so its specificity stands for both.
-    yield _rates("always-escalate (constant)", constant, constant.specificity)
+    yield _rates("always-escalate constant", constant, constant.specificity)
     counts = ", ".join(f"{label} {summary.escalation.classes.get(name, 0)}" for name, label in _CLASSES)
     yield from wrapped(counts, "    ")
 
 
 def _rates(name: str, table: EscalationTable, routine: Share) -> str:
-    return f"  {_short(clean(name)):<28}{table.recall!s:>14}{table.specificity!s:>16}{routine!s:>18}"
+    shares = " ".join(f"{share!s:>17}" for share in (table.recall, table.specificity, routine))
+    return f"  {_short(clean(name), 24):<24} {shares}"
 
 
 def _violations(summary: AgentSummary) -> Iterator[str]:
