@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -116,3 +116,14 @@ def _altered(table: str, key: str, old: Record, new: Record) -> Iterator[Change]
     for field, value in now.items():
         counts = field not in new.free_text and field not in new.volatile
         yield Change(table, key, field, was.get(field), value, counts)
+
+
+def strings_in(values: Iterable[Any]) -> Iterator[str]:
+    """Yield every string in JSON data, at any depth; keys of objects are none of it."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from strings_in(value.values())
+        elif isinstance(value, list | tuple):
+            yield from strings_in(value)

@@ -6,14 +6,14 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from pytest_supportbench.calls import CallRecord, Change, Status, differences
+from pytest_supportbench.calls import CallRecord, Change, Status, differences, strings_in
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.faults import FaultPlan, FaultReached, failure, split_batch, without_effect
 from pytest_supportbench.protocol import ToolCall, ToolFailure, ToolInfo
@@ -229,7 +229,7 @@ class Environment:
     def _owners_of(self, values: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
         """Return the owners of every record that one of the argument values names by id."""
         found: set[tuple[str, ...]] = set()
-        for value in _strings(values):
+        for value in strings_in(values):
             for table in self._owned:
                 record = table.get(value)
                 if record is not None and record.owners:
@@ -268,13 +268,3 @@ def _other_arguments(spec: ToolSpec, call: ToolCall, fault: Fault) -> dict[str, 
             f"the wrong_record fault of {spec.name!r} has arguments it cannot take: {argument_problem(error)}"
         )
         raise ToolsetError(f"{msg}; correct them in the scenario") from error
-
-
-def _strings(values: Iterable[Any]) -> Iterable[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _strings(value)
-        elif isinstance(value, Mapping):
-            yield from _strings(value.values())

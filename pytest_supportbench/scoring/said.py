@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pytest_supportbench.calls import CallRecord
+from pytest_supportbench.calls import CallRecord, strings_in
 from pytest_supportbench.scoring.claims import Claim, KnownDeed, false_claims
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, protected_hits
@@ -175,7 +175,7 @@ def _proven(record: Record, *, spoke_before: bool) -> Iterable[KnownDeed]:
     for deed in record.evidence():
         row = record.shown()
         yield KnownDeed(
-            deed, frozenset(_ids(row.values())), frozenset(_amounts(row)), record=not spoke_before
+            deed, frozenset(strings_in(row.values())), frozenset(_amounts(row)), record=not spoke_before
         )
 
 
@@ -185,7 +185,7 @@ def _deed_of(call: CallRecord) -> KnownDeed:
     given = call.arguments
     if call.status == "partial":  # the result lists the items that went through; the arguments have more
         given = {name: value for name, value in given.items() if not isinstance(value, list)}
-    ids = {*_ids(given.values()), *_ids(result.values())}
+    ids = {*strings_in(given.values()), *strings_in(result.values())}
     return KnownDeed(call.does, frozenset(ids), frozenset({*_amounts(call.arguments), *_amounts(result)}))
 
 
@@ -197,21 +197,11 @@ def _seen_on_record(judged: Judgement, turn: int) -> list[KnownDeed]:
         made = {change.id for change in call.changes if change.field is None}
         for read in judged.episode.calls:
             if call.number < read.number and read.turn <= turn and read.effect == "reads" and read.seen_ok:
-                seen = set(_ids([read.result]))
+                seen = set(strings_in([read.result]))
                 if made & seen or (not made and {change.id for change in call.changes} & seen):
-                    ids = {*_ids(call.arguments.values()), *seen}
+                    ids = {*strings_in(call.arguments.values()), *seen}
                     known.append(KnownDeed(call.does, frozenset(ids), frozenset(_amounts(call.arguments))))  # type: ignore[arg-type]
     return known
-
-
-def _ids(values: Iterable[Any]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping):
-            yield from _ids(value.values())
-        elif isinstance(value, list | tuple):
-            yield from _ids(value)
 
 
 def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[Decimal, str]]:
