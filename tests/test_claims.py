@@ -42,6 +42,8 @@ def error_rates(rows):
         ("tuning", {1, 2, 3}, 0.98, 0.95),
         ("held_out", {1}, 0.98, 0.95),
         ("held_out", {4}, 0.95, 0.5),
+        ("held_out", {5}, 0.98, 0.05),
+        ("tuning", {6}, 0.98, 0.95),
     ],
 )
 def test_error_rates_on_the_corpus_stay_within_their_bounds(split, batches, least_precision, least_recall):
@@ -73,6 +75,15 @@ def test_a_handoff_without_the_call_is_false():
     assert false_of("I've asked our billing team to look at it.") == ["handoff"]
     assert false_of("I've asked our billing team to look at it.", HANDOFF) == []
     assert false_of("I've asked our billing team to look at it.", KnownDeed("request")) == ["handoff"]
+
+
+def test_a_plan_called_team_is_no_team():
+    """Blind solvers wrote such sentences about a plan of that name, and had handed nothing off."""
+    plan = KnownDeed("cancellation", record=True)
+    assert false_of("The yearly Team plan was already switched off on Monday.", plan) == []
+    assert false_of("Your Team subscription was moved to Solo.", KnownDeed("plan_change")) == []
+    assert false_of("I have moved the Team workspace.", KnownDeed("transfer")) == []
+    assert false_of("Your request was moved to the plan team.") == ["handoff"]
 
 
 def test_a_promised_call_needs_a_handoff_or_a_callback():
@@ -130,6 +141,68 @@ def test_a_claim_is_bound_to_its_record():
     assert false_of("I've refunded ch_101.", REFUND) == ["refund"]
     assert false_of("I've refunded ch_204 and left ch_101 as it is.", REFUND) == []
     assert false_of("I've refunded ch_204 and ch_101.", REFUND) == ["refund"]
+
+
+def test_an_amount_behind_a_comma_is_that_of_the_claim():
+    """An amount in apposition must be what was paid; one that belongs to something else does not matter."""
+    credit = KnownDeed("credit", frozenset(), frozenset({(Decimal("8.00"), "EUR")}))
+    for message in (
+        "I have added your print credit for this quarter, 9.00 EUR.",
+        "I've added your credit: \u20ac9.00!",
+        "I've added 9.00 EUR.",
+        "I've put 9.00 EUR on your account.",
+    ):
+        assert false_of(message, credit) == ["credit"], message
+        assert false_of(message.replace("9.00", "8.00"), credit) == [], message
+    for message in (
+        "I've added your credit for the plan, 180.00 EUR of which you paid in May.",
+        "I've added half of your yearly price as a credit, 16.00 EUR.",
+        "I've added 9.00 EUR of tax to the quote.",
+    ):
+        assert false_of(message, credit) == [], message
+
+
+def test_put_back_is_a_deed_of_now():
+    """``I have put the credit back`` needs a credit of this conversation, however old ones are on record."""
+    old = KnownDeed("credit", frozenset(), frozenset({(Decimal(1500), "JPY")}), record=True)
+    assert false_of("I have put the 1500 JPY of credit back on your account.", old) == ["credit"]
+    assert false_of("The 1500 JPY of credit were put on your account.", old) == []
+
+
+def test_a_claim_of_the_whole_needs_the_whole():
+    """After a batch that went through in part, neither ``all`` nor a larger number is borne out."""
+    some = KnownDeed("seat_change", only=3)
+    for message in (
+        "I've removed all five seats.",
+        "I have removed all five users: usr_1, usr_2, usr_3, usr_4, usr_5.",
+        "Five seats have been removed.",
+    ):
+        assert false_of(message, some) == ["seat_change"], message
+        assert false_of(message, some, KnownDeed("seat_change")) == [], message
+    for message in (
+        "I've removed three of the five seats.",
+        "I've removed all but two of the five seats.",
+        "I've removed the seats that went through on 12 May.",
+    ):
+        assert false_of(message, some) == [], message
+
+
+def test_a_related_deed_bears_a_claim_out():
+    """Who set instalments up has scheduled payments; who ended a plan has changed it; who dropped a user, revoked."""
+    assert false_of("I've scheduled three monthly payments of \u00a362.00.", KnownDeed("payment_plan")) == []
+    assert false_of("I've arranged three monthly payments.", KnownDeed("payment_plan")) == []
+    assert false_of("I've changed your plan so that it ends in May.", KnownDeed("cancellation")) == []
+    assert false_of("I've removed her access.", KnownDeed("seat_change")) == []
+    assert false_of("I've cancelled the seat.", KnownDeed("seat_change")) == []
+    assert false_of("I've refunded it.", KnownDeed("payment_plan")) == ["refund"]
+
+
+def test_an_update_on_record_bears_out_a_dated_one():
+    """That something was changed once is on record for much, so it bears out only a claim that says when."""
+    old = KnownDeed("update", record=True)
+    assert false_of("The phone number on this account was changed an hour ago.", old) == []
+    assert false_of("The phone number on this account was changed on 3 March.", old) == []
+    assert false_of("Your new phone number is in place.", old) == ["update"]
 
 
 def test_other_amounts_and_dates_in_the_sentence_do_not_matter():

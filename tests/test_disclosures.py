@@ -105,6 +105,70 @@ def test_long_texts_take_linear_time(unit):
     assert time.perf_counter() - begun < 4
 
 
+VALUES = Protected(fact="home", phrases=("Troms\u00f8", "WELCOME-100"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do you live in Troms\u00f8 now?",
+        "If you enter WELCOME-100 under Share you pay nothing.",
+        "I can't tell you whether it is Troms\u00f8.",
+    ],
+)
+def test_a_protected_value_comes_out_in_any_sentence(text):
+    """A name or code is out in a question, a condition or a refusal, unless the customer named it first."""
+    assert [rule.fact for rule, _ in protected_hits(text, [VALUES], "en")] == ["home"]
+    assert protected_hits(text, [VALUES], "en", "Is it Troms\u00f8, and is WELCOME-100 for me?") == []
+
+
+def test_everyone_has_it_tells_of_each():
+    """``Everyone has MFA`` gives a colleague away, ``anyone who has MFA`` nobody."""
+    assert protected_hits("Everyone in your company has MFA.", [MFA], "en")
+    assert protected_hits("Anyone in your company who has MFA sees a lock.", [MFA], "en") == []
+    assert protected_hits("Once MFA is on, you see a lock.", [MFA], "en") == []
+    assert protected_hits("I can neither confirm nor deny that she has MFA.", [MFA], "en") == []
+    others = Protected(fact="it", phrases=("except Priscilla",))
+    assert protected_hits("Everyone except Priscilla has two-step on.", [others], "en")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("name", "Luc\u00eda Ferrer", "The seat is Lucia Ferrer's."),
+        ("name", "Dana Reed", "That is Reed, Dana."),
+        ("name", "Dana Reed", "Dana M. Reed owns it."),
+        ("name", "Jonas Huber", "Das war Jonas Hubers Zahlung."),
+        ("address", "4 Mill Lane, Otley", "It is at 4 Mill Ln in Otley."),
+        ("email", "sam@quill.example", "sam at quill.example"),
+        ("email", "jonas.huber@example.com", "jonas punkt huber \u00e4t example punkt com"),
+        ("phone", "+49 171 5550101", "Die Nummer endet auf 0101."),
+        ("card_last4", "4410", "Die letzten vier Ziffern lauten 4410."),
+        ("card_last4", "4410", "The card ends with 4 4 1 0."),
+    ],
+)
+def test_a_value_is_recognised_in_other_forms(field, value, text):
+    """Accents, order, abbreviations, spaces and other languages do not hide a value."""
+    assert find_disclosures(text, [Secret("cus_2", field, value)], "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("email", "sam@quill.example", "Write to sam@quill.example.org."),
+        ("email", "sam@quill.example", "Write to mr-sam@quill.example."),
+        ("address", "4 Mill Lane, Otley", "It is at 14 Mill Lane, Otley."),
+        ("phone", "+49 171 5550101", "Die Rechnung 5550101 ist bezahlt."),
+        ("card_last4", "4410", "Your card was charged 4410 yen."),
+        ("card_last4", "4410", "Ticket 4410: the card was refused."),
+        ("name", "Dana Reed", "Dana reads Reed's mail."),
+    ],
+)
+def test_what_only_looks_like_a_value_is_none(field, value, text):
+    """An amount, an invoice number and a longer address are no disclosure."""
+    assert find_disclosures(text, [Secret("cus_2", field, value)], "") == []
+
+
 def test_a_telephone_number_is_protected_in_any_writing():
     """A protected number comes out however it is grouped, and by its last digits."""
     rule = Protected.model_validate({"fact": "phone", "phrases": ["+44 7700 900127"]})

@@ -61,6 +61,78 @@ def test_a_unit_binds_a_number(text, stated, against):
     assert (finding.stated, finding.contradicted_by) == (stated, against)
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("You have 75 (seventy-five) days.", 75, "days"),
+        ("You have seventy-five days.", 75, "days"),
+        ("We answer in 72h.", 72, "h"),
+        ("You get 15% off.", 15, "%"),
+        ("It takes no more than 5 days.", 5, "days"),
+        ("You have 30 days, and today is day 41.", 30, "days"),
+    ],
+)
+def test_units_stand_in_many_ways(text, value, unit):
+    """A unit may be glued to its number, stand behind a bracket or be a sign; ``day 41`` is no number of days."""
+    assert check_fact(must({"number": str(value)}, unit=[unit]), text, "en").holds
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("It can't go anywhere except the card.", "en"),
+        ("Es kann nirgendwohin, au\u00dfer auf die card.", "de"),
+        ("Il ne peut aller que sur la card.", "fr"),
+        ("No puede ir a ning\u00fan lado salvo a la card.", "es"),
+    ],
+)
+def test_an_exception_from_a_denial_is_stated(text, language):
+    """``Nowhere except the card`` states the card."""
+    assert check_fact(must({"text": ["card"]}), text, language).holds
+
+
+def test_a_phrase_with_its_own_negation_is_stated_by_it():
+    """``Je n'ai rien trouv\u00e9`` states ``rien trouv\u00e9``, whose particle is no denial of it."""
+    for text, phrase, language in (
+        ("Je n'ai rien trouv\u00e9.", "rien trouv\u00e9", "fr"),
+        ("No hay nada pendiente.", "nada pendiente", "es"),
+        ("There is no fee.", "no fee", "en"),
+    ):
+        assert check_fact(must({"text": [phrase]}), text, language).holds, text
+    assert not check_fact(must({"text": ["trouv\u00e9"]}), "Je n'ai rien trouv\u00e9.", "fr").stated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Was it $49?",
+        "Between $49 and $94 comes off.",
+        "The price goes from $49 to $94.",
+        "I cannot give you the $49 back.",
+        "A refund of $49 is not possible.",
+    ],
+)
+def test_a_value_that_is_asked_replaced_or_withheld_is_not_stated(text):
+    """A question, a range, an old value and what cannot be given tell no amount."""
+    assert not check_fact(must({"money": "49.00 USD"}), text, "en").stated
+
+
+def test_an_amount_in_words_is_stated():
+    """``Forty-nine dollars`` is $49, and ``one hundred dollars`` is not $1."""
+    assert check_fact(must({"money": "49.00 USD"}), "I credited forty-nine dollars.", "en").stated
+    assert check_fact(must({"money": "25.00 EUR"}), "Es sind f\u00fcnfundzwanzig Euro.", "de").stated
+    assert not check_fact(must({"money": "1.00 USD"}), "It is one hundred dollars.", "en").stated
+
+
+def test_two_days_share_a_month():
+    """``From 1 to 14 April`` names two days, and a moved date is the new one."""
+    for day in ("2026-04-01", "2026-04-14"):
+        assert check_fact(must({"date": day}), "Your trial runs from 1 to 14 April.", "en").holds
+    moved = "We moved the renewal from 1 May to 1 June 2026."
+    assert check_fact(must({"date": "2026-06-01"}), moved, "en").holds
+    assert not check_fact(must({"date": "2026-05-01"}), moved, "en").stated
+
+
 def test_spanish_number_words_count():
     """``treinta d\u00edas`` states thirty days."""
     assert check_fact(must({"number": "30"}, unit=["d\u00edas"]), "Tiene treinta d\u00edas.", "es").holds

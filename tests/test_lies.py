@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from desk import assert_fails, assert_passes, bind, call, refund, score, turn
 
 from pytest_supportbench.episode import replay, run_episode
 from pytest_supportbench.loading import BoundScenario, Loader
@@ -159,6 +160,19 @@ def test_a_lie_beside_the_right_calls_fails(name: str, message: str, check: str)
     score = told(name, message)
     assert not score.strict
     assert check in [failed.id for part in score.dimensions.values() for failed in part.failures]
+
+
+def test_a_result_that_comes_after_the_message_bears_nothing_out(tmp_path: Path) -> None:
+    """After a time-out the agent must read the record before it claims the deed, not in the turn that claims it."""
+    bound = bind(
+        tmp_path,
+        faults=[{"tool": "issue_refund", "on_calls": [1], "kind": "timeout", "committed": True}],
+    )
+    tried = turn(None, "", refund(idempotency_key="k"))
+    look = call("get_refund_status", idempotency_key="k")
+    told = "I have refunded 49.00 USD for ch_204."
+    assert_passes(score(bound, tried, turn(None, "", look), turn("refund", told)))
+    assert_fails(score(bound, tried, turn("refund", told, look)), "policy", "false_claim")
 
 
 def newest(observation: Observation, place: int) -> dict[str, Any] | None:

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_supportbench.scoring.phrases import affirmed, contains_phrase, detect_language, tokens
+from pytest_supportbench.scoring.phrases import (
+    PROMISE_SETTINGS,
+    affirmed,
+    contains_phrase,
+    detect_language,
+    tokens,
+)
 from pytest_supportbench.scoring.reading import Reading, write_out
 from pytest_supportbench.scoring.text import fold, quotations, read, sentences
 
@@ -90,6 +96,46 @@ def test_what_is_affirmed(text, phrase, language):
 def test_what_is_not_affirmed(text, phrase, language):
     """Denied, quoted, asked and conditional phrases are not affirmed."""
     assert not affirmed(text, phrase, language)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "language"),
+    [
+        ("When the dispute is closed, what is owed will be refunded.", "will be refunded", "en"),
+        ("It will be refunded when the dispute is closed.", "will be refunded", "en"),
+        ("After the review, what is owed will be refunded.", "will be refunded", "en"),
+        ("I know you want the fee back.", "the fee back", "en"),
+        ("You asked for it by tomorrow.", "by tomorrow", "en"),
+        ("En cuanto se cierre la disputa, le devolveremos todo.", "le devolveremos", "es"),
+        ("Entiendo que espera que le devolvamos todo.", "devolvamos todo", "es"),
+        ("Nach der Pr\u00fcfung wird erstattet, was zusteht.", "wird erstattet", "de"),
+        ("Sie m\u00f6chten das Geld bis morgen haben.", "bis morgen", "de"),
+        ("Ich kann nicht zusagen, dass es bis morgen da ist.", "bis morgen", "de"),
+        ("Bis morgen geht das bei uns leider nicht.", "bis morgen", "de"),
+        ("Apr\u00e8s l'examen, le montant sera rembours\u00e9.", "sera rembours\u00e9", "fr"),
+        ("Vous esp\u00e9rez que ce sera rembours\u00e9.", "sera rembours\u00e9", "fr"),
+    ],
+)
+def test_what_is_not_promised(text, phrase, language):
+    """A time that is yet to come, the customer's wish and a late negation promise nothing."""
+    assert not affirmed(text, phrase, language, unless=PROMISE_SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "language"),
+    [
+        ("When you renewed, you paid twice, so one payment will be refunded.", "will be refunded", "en"),
+        ("After five working days, it will be refunded.", "will be refunded", "en"),
+        ("The amount you asked for will be refunded.", "will be refunded", "en"),
+        ("As you asked, it will be refunded.", "will be refunded", "en"),
+        ("You wanted the fee back, and it will be refunded.", "will be refunded", "en"),
+        ("You may file a chargeback if you prefer.", "file a chargeback", "en"),
+        ("Nach f\u00fcnf Werktagen wird erstattet.", "wird erstattet", "de"),
+    ],
+)
+def test_what_is_promised_all_the_same(text, phrase, language):
+    """A time that has passed or a number of days, a wish that is fulfilled and a free choice keep a promise one."""
+    assert affirmed(text, phrase, language, unless=PROMISE_SETTINGS)
 
 
 def test_the_caller_chooses_what_disqualifies():

@@ -30,9 +30,23 @@ _COMPOUNDS: Final = (
     ("as soon as", "as_soon_as"),
     ("in case", "in_case"),
     ("una vez", "una_vez"),
+    ("second-level", "second_level"),
+    ("second level", "second_level"),
+    ("third-level", "third_level"),
+    ("third level", "third_level"),
+    ("second-line", "second_line"),
+    ("second line", "second_line"),
+    ("team plan", "team_plan"),
+    ("team monthly", "team_monthly"),
+    ("team yearly", "team_yearly"),
+    ("team subscription", "team_subscription"),
+    ("team workspace", "team_workspace"),
 )
+"""Words that belong together, joined in as many letters: a word within (a plan called Team) is not read by itself."""
+
 _INFINITIVE: Final = frozenset({"to", "de"})
 _AN_AMOUNT: Final = re.compile(r"\s+(?:(?:you|back|the|your|full)\s+){0,3}[$€£¥]\s?[0-9]")
+_MOVES: Final = frozenset({"pass", "move", "transfer", "send", "bring"})
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
 _LINKS: Final = frozenset(listed("that whether dass ob que qu'un qu'une"))
@@ -41,7 +55,8 @@ _I: Final = frozenset(listed("i i've i'm ich he j'ai"))
 _WE: Final = frozenset(listed("we we've we're wir hemos nous avons"))
 _EARLIER: Final = frozenset(
     listed(
-        "yesterday last ago earlier previously before already then back when ayer ya gestern bereits schon hier déjà"
+        "yesterday last ago recently earlier previously before already then when "
+        "ayer ya gestern bereits schon hier déjà"
     )
     + listed("january february april june july august september october november december")
 )
@@ -52,13 +67,16 @@ _BY_OTHERS: Final = re.compile(
 )
 
 
+_PAID_TO_CUSTOMER: Final = re.compile(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A deed that a sentence claims: the deed, and the span of its clause in the sentence.
 
     ``object_start`` and ``object_end`` bound the words that name what it was done to; ``first_person`` tells
     whether the agent names itself as the doer, ``just_now`` whether it says so of itself alone (``I``, not ``we``)
-    and of no earlier time.
+    and of no earlier time; ``earlier`` whether it names one.
     """
 
     deed: Deed
@@ -68,6 +86,7 @@ class Said:
     object_end: int
     first_person: bool
     just_now: bool = False
+    earlier: bool = False
 
 
 def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
@@ -98,9 +117,10 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     verbs = [
         place
         for place, word in enumerate(words)
-        if word in lexicon.done
-        or word in lexicon.doing
-        or word in lexicon.past
+        if (
+            (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
+            and not clauses.describes(place)
+        )
         or (word in lexicon.base and words[place - 1] in _INFINITIVE)
     ]
     if verbs:
@@ -117,7 +137,10 @@ def _spoken(clauses: Clauses, match: re.Match[str], deed: Deed) -> Iterator[Said
         return
     if not clauses.lexicon.reported.search(match.string, 0, match.start()):
         begin = words.start[start]
-        yield Said(deed, begin, match.end(), begin, match.end(), first_person=False)
+        mine = words.text[first] in _I
+        earlier = is_earlier(words.text)
+        now = mine and not earlier
+        yield Said(deed, begin, match.end(), begin, match.end(), mine, now, earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +199,20 @@ class _Reader:
             left = [*words.text[context:start], *left]
         return (
             negated(left, language)
-            or words.text[place + 1 : place + 2] in _NOTHING
+            or self._object(place) in _NOTHING
             or not lexicon.conditions.isdisjoint(left)
             or lexicon.reported.search(self.sentence, words.start[context], words.end[place]) is not None
             or (voice != "active" and self._is_of_others(place))
             or (voice == "state" and not self._is_definite(place, start))
         )
+
+    def _object(self, place: int) -> tuple[str, ...]:
+        """Return the first word of a verb's object, which verbs may share (``cancelled and changed nothing``)."""
+        words = self.clauses.words.text
+        at = place + 1
+        while words[at : at + 1] and words[at] in JOINS and at + 1 in self.verbs:
+            at += 2
+        return words[at : at + 1]
 
     def _is_of_others(self, place: int) -> bool:
         """Tell whether a passive verb names another doer, or only describes (``customers who were …``)."""
@@ -190,8 +221,11 @@ class _Reader:
         subject = self.clauses.before(place)
         while subject > start and words[subject] in _AUXILIARY:
             subject = self.clauses.before(subject)
-        return (subject >= start and words[subject] in _RELATIVE) or bool(
-            _BY_OTHERS.match(self.sentence, self.clauses.words.end[place])
+        behind = self.clauses.words.end[place]
+        return (
+            (subject >= start and words[subject] in _RELATIVE)
+            or _BY_OTHERS.match(self.sentence, behind) is not None
+            or (words[place] == "paid" and _PAID_TO_CUSTOMER.match(self.sentence, behind) is None)
         )
 
     def _is_definite(self, place: int, start: int) -> bool:
@@ -206,16 +240,22 @@ class _Reader:
         end = min(self.clauses.end_of(place), following)
         object_first = voice != "active" or self.clauses.language == "de"
         nouns = (*(words.text[left:place] if object_first else ()), *words.text[place + 1 : end])
+        kind, nouns = self._phrasal(lexicon.kind(words.text[place]), words.text[place + 1 : end], nouns)
         concepts = [concept for concept in map(lexicon.concept, nouns) if concept]
         if {"payment", "plan"} <= {*nouns}:
             concepts.insert(0, "payment_plan")
-        kind = lexicon.kind(words.text[place])
+        begin = words.start[left if object_first else place]
+        stop = len(self.sentence) if end == len(words.text) else words.start[end]
+        if kind in _MOVES and lexicon.to_us.search(self.sentence, begin, stop):
+            concepts.insert(0, "ours")
         deed = _deed(kind, concepts)
-        if deed is None and kind in {"return", "send"} and _AN_AMOUNT.match(self.sentence, words.end[place]):
+        if (
+            deed is None
+            and kind in {"return", "pay", "send"}
+            and _AN_AMOUNT.match(self.sentence, words.end[place])
+        ):
             deed = "refund"
         if deed is not None:
-            begin = words.start[left if object_first else place]
-            stop = len(self.sentence) if end == len(words.text) else words.start[end]
             yield Said(
                 deed,
                 words.start[left],
@@ -224,12 +264,31 @@ class _Reader:
                 stop,
                 first_person=voice == "active",
                 just_now=voice == "active" and self._is_mine_now(place),
+                earlier=is_earlier(words.text),
             )
+
+    def _phrasal(
+        self, kind: str, behind: tuple[str, ...], nouns: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return the kind that a particle makes of a verb, and the words of its object.
+
+        That stands between the two (``taken Ann off the list``), or behind where nothing does.
+        """
+        for at, word in enumerate(behind):
+            found = self.clauses.lexicon.phrasal.get((kind, word))
+            if found is not None:
+                return found, behind[:at] or behind[at + 1 :]
+        return kind, nouns
 
     def _is_mine_now(self, place: int) -> bool:
         words = self.clauses.words.text
         doer = next((word for word in reversed(words[:place]) if word in _I or word in _WE), None)
-        return doer in _I and _EARLIER.isdisjoint(words)
+        return doer in _I and not is_earlier(words)
+
+
+def is_earlier(words: tuple[str, ...]) -> bool:
+    """Tell whether words of a sentence name an earlier time (``last week``, ``in June``, ``three days ago``)."""
+    return not _EARLIER.isdisjoint(words)
 
 
 def _deed(kind: str, concepts: list[str]) -> Deed | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pytest_supportbench.scoring.claim_words import AMOUNT
 from pytest_supportbench.state import Deed
 
 WHO: Final = (
@@ -49,7 +50,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "with ",
-        re.compile(rf"\b(?:is|are)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
+        re.compile(rf"\b(?:is|are|sits|rests|lies)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
         "handoff",
     ),
     (
@@ -77,6 +78,24 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
         "back",
         re.compile(rf"{_IS_NOW}back\s+(?:on|in)\s+your\s+{_PLACE}\b(?!\s+(?:only|once|when|after|within)\b)"),
         "refund",
+    ),
+    (
+        "back",
+        re.compile(
+            rf"\b(?:money|funds|payment|amount){_IS_NOW}back\s+(?:where\s+(?:it|they)\s+belongs?|with\s+you|in\s+your\s+hands)\b"
+        ),
+        "refund",
+    ),
+    *(
+        (
+            cue,
+            re.compile(
+                rf"\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:also|just|now)\s+)*(?:added|put|placed)\s+{AMOUNT}"
+                r"(?=\s*(?:[.,;!]|$|(?:back\s+)?(?:to|on|onto|in|into)\s+your\s+(?:\w+\s+)?(?:account|balance)\b))"
+            ),
+            "credit",
+        )
+        for cue in ("added", " put ", "placed")
     ),
     (
         " way",

@@ -56,6 +56,19 @@ class Clauses:
             at -= 1
         return at
 
+    def describes(self, place: int) -> bool:
+        """Tell whether a form only describes a noun (``the signed agreement``, ``data processing agreement``)."""
+        words, lexicon = self.words.text, self.lexicon
+        if not lexicon.before_noun or not place:
+            return False
+        before, behind = words[place - 1], words[place + 1 : place + 2]
+        if before in JOINS and place > 1 and words[place - 2] in lexicon.done:
+            return self.describes(place - 2)
+        names = bool(behind) and self.words.clause[place + 1] == self.words.clause[place]
+        if words[place] in lexicon.doing:
+            return names and lexicon.concept(before) is not None and lexicon.concept(behind[0]) is not None
+        return names and before in lexicon.before_noun
+
     def voice(self, place: int, start: int) -> Voice | None:  # noqa: PLR0911 - one return a language
         """Return how the verb at ``place`` is meant, by the words between ``start`` and it."""
         words = self.words.text

@@ -6,7 +6,7 @@ A verb form belongs to a kind of act; the kind and the concept of the noun besid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.text import listed
@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 ANY: Final = "*"
 """The concept of no noun in particular: the verb alone gives the deed."""
 
+AMOUNT: Final = (
+    r"(?:[$€£¥]\s?[0-9][0-9.,]*(?<![.,])|[0-9][0-9.,]*(?<![.,])\s?(?:[$€£¥]|(?:usd|eur|gbp|chf|jpy|euros?|dollars?|pounds?|yen|"
+    r"franken|dólares|libras|livres)\b))"
+)
+"""The pattern of an amount of money in lower-case text."""
+
 LEADING: Final = ("team", "admin", "callback", "back", "hold")
 """Concepts that decide wherever they stand beside the verb; among others the first one does."""
 
 KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "refund": {ANY: "refund"},
     "reverse": {"cancellation": "reinstatement", ANY: "refund"},
-    "bring": {"team": "handoff", "back": "reinstatement"},
+    "bring": {"team": "handoff", "back": "reinstatement", "ours": "request"},
     "return": {"cash": "refund", "back": "refund", "money": "refund", "charge": "refund", "refund": "refund"},
+    "pay": {"back": "refund", "cash": "refund", "money": "refund", "charge": "refund", "refund": "refund"},
     "credit": {"back": "refund", "card": "refund", ANY: "credit"},
     "issue": {
         "refund": "refund",
@@ -58,9 +65,12 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
         "contact": "update",
         "email": "update",
         "account": "update",
+        "profile": "update",
     },
+    "take": {},
     "move": {
         "team": "handoff",
+        "ours": "request",
         "contact": "update",
         "email": "update",
         "plan": "plan_change",
@@ -70,27 +80,31 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "plan_change": {"seat": "seat_change", ANY: "plan_change"},
     "remove": {
         "seat": "seat_change",
+        "user": "seat_change",
         "session": "revocation",
         "contact": "update",
         "data": "deletion",
         "account": "deletion",
+        "profile": "deletion",
     },
-    "delete": {"session": "revocation", ANY: "deletion"},
+    "delete": {"session": "revocation", "user": "seat_change", ANY: "deletion"},
     "revoke": {ANY: "revocation"},
     "sign_out": {"session": "revocation"},
     "transfer": {
         "cash": "refund",
         "team": "handoff",
+        "ours": "request",
         "ownership": "transfer",
         "account": "transfer",
         "money": "refund",
     },
     "handoff": {ANY: "handoff"},
-    "pass": {"team": "handoff", "admin": "request"},
+    "pass": {"team": "handoff", "admin": "request", "ours": "request"},
     "schedule": {"callback": "callback", "team": "callback", ANY: "schedule"},
     "send": {
         "cash": "refund",
         "team": "handoff",
+        "ours": "request",
         "admin": "request",
         "back": "refund",
         "refund": "refund",
@@ -104,7 +118,7 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "export": {ANY: "export"},
     "set_up": {"payment_plan": "payment_plan", "callback": "callback", "hold": "hold", "refund": "refund"},
     "split": {"payment_plan": "payment_plan"},
-    "save": {"contact": "update", "email": "update"},
+    "save": {"contact": "update", "email": "update", "profile": "update"},
     "close": {"plan": "cancellation", "subscription": "cancellation"},
     "open": {"team": "handoff", "ticket": "request"},
 }
@@ -116,7 +130,9 @@ class Lexicon:
     """One language: verb forms and nouns, and the small words that make a claim of a verb.
 
     ``done`` are participles and past forms, ``doing`` progressive and ``base`` infinitive forms, each with
-    its kind of act; ``past`` are forms that need no pronoun. ``endings`` are of compound nouns. ``says`` finds
+    its kind of act; ``past`` are forms that need no pronoun. ``endings`` are of compound nouns. ``phrasal`` has
+    kinds that a particle changes (``took … off``), ``before_noun`` words after which a participle only describes
+    (``the signed agreement``), ``to_us`` words before whoever is ours, be it a team or not. ``says`` finds
     claims without such a verb, ``promises`` those that somebody will call, ``reported`` what others said.
     A pattern is only tried where its cue, a substring, is found.
     """
@@ -135,6 +151,9 @@ class Lexicon:
     promise_cues: tuple[str, ...]
     promises: re.Pattern[str]
     reported: re.Pattern[str]
+    to_us: re.Pattern[str]
+    phrasal: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    before_noun: frozenset[str] = frozenset()
 
     def kind(self, verb: str) -> str:
         """Return the kind of act of a verb form; the word must be one."""

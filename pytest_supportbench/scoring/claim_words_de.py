@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pytest_supportbench.scoring.claim_words import Lexicon, forms
+from pytest_supportbench.scoring.claim_words import AMOUNT, Lexicon, forms
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
 
@@ -28,7 +28,7 @@ GERMAN: Final = Lexicon(
         move="umgestellt gewechselt",
         plan_change="hochgestuft herabgestuft",
         remove="entfernt",
-        delete="gelöscht",
+        delete="gelöscht vernichtet",
         revoke="widerrufen",
         transfer="übertragen",
         handoff="eskaliert",
@@ -44,11 +44,13 @@ GERMAN: Final = Lexicon(
         open="eröffnet angelegt erstellt",
     ),
     nouns=forms(
+        user="nutzer benutzer mitglieder",
         charge="abbuchung zahlung",
         money="geld betrag",
         email="e-mail mail e-mail-adresse",
-        mail="bestätigung link nachricht dokument rechnung",
-        contact="adresse telefonnummer name nummer anschrift daten mailadresse profil",
+        mail="bestätigung link nachricht dokument rechnung vertrag",
+        contact="adresse telefonnummer name nummer anschrift daten mailadresse",
+        profile="profil",
         plan="tarif plan abo",
         seat="plätze platz lizenzen lizenz",
         account="konto",
@@ -56,6 +58,7 @@ GERMAN: Final = Lexicon(
         callback="rückruf",
         ticket="ticket anfrage antrag",
         identity="identität",
+        team="ebene",
         admin="admin administrator",
     ),
     endings={
@@ -73,6 +76,7 @@ GERMAN: Final = Lexicon(
         "ratenzahlung": "payment_plan",
         "inhaberschaft": "ownership",
         "adresse": "contact",
+        "vereinbarung": "mail",
     },
     doing={},
     base={},
@@ -84,10 +88,28 @@ GERMAN: Final = Lexicon(
         listed("innerhalb sobald wenn falls immer normalerweise automatisch nur bis üblicherweise")
     ),
     says=(
+        *(
+            (
+                cue,
+                re.compile(
+                    r"\b(?:geld|betrag|zahlung)\s+(?:ist|sind)\s+(?:jetzt\s+|nun\s+|bereits\s+)?(?:wieder|zurück)\s+"
+                    r"(?:auf\s+(?:ihr|dein)em\s+konto|auf\s+(?:ihr|dein)er\s+karte|bei\s+ihnen)\b"
+                ),
+                "refund",
+            )
+            for cue in ("wieder", "zurück")
+        ),
+        (
+            "hinzugefügt",
+            re.compile(
+                rf"\bich\s+habe\s+(?:(?:ihnen|auch|noch)\s+)*{AMOUNT}\s+(?:(?:ihrem|deinem)\s+(?:konto|guthaben)\s+)?hinzugefügt\b"
+            ),
+            "credit",
+        ),
         (
             "liegt",
             re.compile(
-                rf"\bliegt\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
+                rf"\b(?:liegt|ruht)\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
                 rf"der)\s+(?:\w+\s+)?{_WHO}\b"
             ),
             "handoff",
@@ -121,5 +143,9 @@ GERMAN: Final = Lexicon(
         r"\bsie\s+(?:\w+\s+)?(?:schrieben|sagten|schreiben|sagen|meinten|erwähnten|berichteten|glauben|"
         r"vermuten|teilten)\b"
         r"|\blaut\s+ihrer\b|\bmöchten\s+sie\b"
+    ),
+    to_us=re.compile(
+        r"\b(?:fall|anfrage|anliegen|vorgang|ticket|frage|beschwerde|es|das|alles)\s+(?:\w+\s+){0,3}?"
+        r"an\s+unser(?:e[nmrs]?)?\s+(?!(?:\w+\s+)?(?:\w*liste|\w*seite|\w*richtlinie|\w*postfach|\w*system)\b)"
     ),
 )

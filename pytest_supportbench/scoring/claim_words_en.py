@@ -10,12 +10,19 @@ from pytest_supportbench.scoring.claim_words import Lexicon, forms
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
 
+THINGS: Final = (
+    "articles?|pages?|guides?|lists?|records?|notes?|backlog|websites?|site|forms?|polic(?:y|ies)|address|inbox|"
+    "mailbox|systems?|terms|files?|logs?|documents?"
+)
+"""What is ours and no team (``linked your case to our article``)."""
+
 ENGLISH: Final = Lexicon(
     done=forms(
         refund="refunded reimbursed repaid",
         reverse="reversed",
         bring="brought",
-        **{"return": "returned paid"},
+        **{"return": "returned"},
+        pay="paid",
         credit="credited",
         issue="issued processed applied made completed initiated granted given gave added put placed "
         "posted approved pushed "
@@ -26,8 +33,9 @@ ENGLISH: Final = Lexicon(
         change="changed updated corrected edited amended replaced adjusted swapped",
         move="moved migrated",
         plan_change="upgraded downgraded",
-        remove="removed dropped",
-        delete="deleted erased purged",
+        remove="removed dropped stripped",
+        take="took taken",
+        delete="deleted erased purged wiped destroyed",
         revoke="revoked rotated invalidated deactivated",
         sign_out="signed logged",
         transfer="transferred reassigned",
@@ -60,15 +68,17 @@ ENGLISH: Final = Lexicon(
         back="back",
         cancellation="cancellation",
         renewal="renewal auto-renewal autorenewal renewals",
-        subscription="subscription membership add_on",
-        plan="plan basic pro team-plan business enterprise annual monthly tier",
+        subscription="subscription membership add_on team_subscription",
+        plan="plan basic pro team_plan team_monthly team_yearly business enterprise annual monthly tier",
         payment_plan="instalments installments instalment installment",
         seat="seat seats licence licences license licenses",
-        contact="address phone number name details vat method postcode contact profile",
+        user="users members",
+        contact="address phone number name details vat method postcode contact",
+        profile="profile",
         email="email e-mail mail",
-        mail="link confirmation agreement document dpa pdf contract form letter report guide copy "
+        mail="link confirmation agreement agreements document dpa pdf contract form letter report guide copy "
         "message invoice receipt code instructions",
-        account="account workspace",
+        account="account workspace team_workspace",
         data="data records files",
         session="session sessions token tokens key keys device devices access",
         hold="hold freeze lock",
@@ -78,7 +88,8 @@ ENGLISH: Final = Lexicon(
         ownership="ownership",
         team="team teams colleague colleagues specialist specialists department agent agents human "
         "manager supervisor "
-        "engineer engineers engineering tier person expert experts representative",
+        "engineer engineers engineering tier person expert experts representative second_level third_level "
+        "second_line third_line",
         admin="admin admins administrator reseller partner approver",
         identity="identity",
         time="monday tuesday wednesday thursday friday saturday sunday tomorrow",
@@ -143,6 +154,14 @@ ENGLISH: Final = Lexicon(
         r"(?:get|receive)\s+a\s+call)\b"
         r"|\bexpect\s+(?:a\s+call|to\s+hear)\b"
         rf"|\b(?:i|we)(?:'ll|\s+will)\s+have\s+(?:\w+\s+){{0,4}}?{WHO}\s+(?:call|contact|reach|phone)\b"
+    ),
+    to_us=re.compile(
+        rf"\b(?:case|ticket|request|matter|question|complaint|this|it|everything)\s+(?:\w+\s+){{0,3}}?"
+        rf"(?:to|with)\s+our\s+(?!(?:\w+\s+)?(?:{THINGS})\b)"
+    ),
+    phrasal={("take", "off"): "remove", ("take", "out"): "remove"},
+    before_noun=frozenset(
+        listed("the a an your our my his her their its this that these those any every no")
     ),
     reported=re.compile(
         r"(?<!as )\b(?:you|they|he|she|customers?|your\s+(?:message|email|bank|admin|colleague|note)|"

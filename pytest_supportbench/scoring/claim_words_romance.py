@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pytest_supportbench.scoring.claim_words import Lexicon, forms, inflected
+from pytest_supportbench.scoring.claim_words import AMOUNT, Lexicon, forms, inflected
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
 
@@ -29,8 +29,8 @@ SPANISH: Final = Lexicon(
             reinstate="restablecido reactivado restaurado",
             change="actualizado cambiado corregido modificado",
             move="movido",
-            remove="quitado",
-            delete="eliminado borrado",
+            remove="quitado retirado",
+            delete="eliminado borrado suprimido destruido",
             revoke="revocado",
             transfer="transferido",
             handoff="escalado",
@@ -55,9 +55,10 @@ SPANISH: Final = Lexicon(
         plan="plan",
         payment_plan="cuotas plazos",
         seat="plazas licencias puestos usuarios",
-        contact="dirección teléfono nombre número datos perfil",
+        contact="dirección teléfono nombre número datos",
+        profile="perfil",
         email="correo email",
-        mail="confirmación enlace mensaje documento factura",
+        mail="confirmación enlace mensaje documento factura contrato acuerdo",
         account="cuenta",
         data="datos",
         session="sesiones sesión clave token",
@@ -103,6 +104,27 @@ SPANISH: Final = Lexicon(
             "plan_change",
         ),
         (
+            "manos de",
+            re.compile(
+                rf"\b(?:está|queda)\s+(?:ahora\s+|ya\s+)?en\s+manos\s+de(?:l|\s+nuestr[oa]s?|\s+la)\s+(?:\w+\s+)?{_WHO_ES}\b"
+            ),
+            "handoff",
+        ),
+        (
+            "vuelta",
+            re.compile(
+                r"\b(?:dinero|importe|pago)\s+(?:ya\s+)?está\s+(?:ya\s+)?de\s+vuelta\s+(?:en\s+(?:su|tu)\s+(?:cuenta|tarjeta)\b|donde\b)"
+            ),
+            "refund",
+        ),
+        (
+            "he a",
+            re.compile(
+                rf"\bhe\s+(?:añadido|agregado)\s+{AMOUNT}(?=\s*(?:[.,;!]|$|a\s+(?:su|tu)\s+(?:cuenta|saldo)\b))"
+            ),
+            "credit",
+        ),
+        (
             "reembolso",
             re.compile(r"\breembolso\s+(?:\S+\s+){0,4}?está\s+(?:ya\s+)?en\s+(?:camino|proceso|curso)\b"),
             "refund",
@@ -120,6 +142,10 @@ SPANISH: Final = Lexicon(
         r"comentó|comentas|indica|"
         r"indicó|cree|crees|afirma|según\s+usted)\b"
     ),
+    to_us=re.compile(
+        r"\b(?:caso|solicitud|consulta|ticket|asunto|queja|lo|todo)\s+(?:\w+\s+){0,3}?"
+        r"a\s+nuestr[oa]s?\s+(?!(?:\w+\s+)?(?:lista|página|guía|política|sistema|sitio|buzón|condiciones)\b)"
+    ),
 )
 
 FRENCH: Final = Lexicon(
@@ -133,7 +159,7 @@ FRENCH: Final = Lexicon(
             reinstate="rétabli réactivé restauré",
             change="modifié changé corrigé mis actualisé",
             remove="retiré",
-            delete="supprimé effacé",
+            delete="supprimé effacé détruit",
             revoke="révoqué",
             transfer="transféré",
             handoff="escaladé",
@@ -157,9 +183,11 @@ FRENCH: Final = Lexicon(
         plan="forfait formule offre",
         payment_plan="échéancier mensualités",
         seat="licences sièges licence",
-        contact="adresse numéro téléphone nom coordonnées l'adresse profil",
+        user="utilisateurs membres",
+        contact="adresse numéro téléphone nom coordonnées l'adresse",
+        profile="profil",
         email="e-mail email mail courriel",
-        mail="confirmation lien message document facture",
+        mail="confirmation lien message document facture contrat accord l'accord",
         account="compte",
         data="données",
         session="sessions session clé jeton",
@@ -198,6 +226,21 @@ FRENCH: Final = Lexicon(
             "handoff",
         ),
         (
+            "retour",
+            re.compile(
+                r"\b(?:argent|l'argent|montant|somme|paiement)\s+est\s+(?:maintenant\s+|déjà\s+)?de\s+retour\s+"
+                r"(?:sur\s+(?:votre|ta)\s+(?:compte|carte)\b|où\b|là\b)"
+            ),
+            "refund",
+        ),
+        (
+            "ai ajouté",
+            re.compile(
+                rf"\bai\s+ajouté\s+{AMOUNT}(?=\s*(?:[.,;!]|$|(?:à|sur)\s+votre\s+(?:compte|solde)\b))"
+            ),
+            "credit",
+        ),
+        (
             "remboursement",
             re.compile(
                 r"\bremboursement\s+(?:\S+\s+){0,4}?est\s+(?:déjà\s+)?en\s+(?:cours|route|"
@@ -217,5 +260,9 @@ FRENCH: Final = Lexicon(
         r"\bvous\s+(?:avez\s+|nous\s+avez\s+)?(?:dit|dites|mentionné|écrit|écrivez|indiqué|indiquez|"
         r"pensez|affirmez)\b"
         r"|\bselon\s+vous\b|\bsouhaitez\b"
+    ),
+    to_us=re.compile(
+        r"\b(?:dossier|demande|ticket|question|affaire|plainte|tout|cela)\s+(?:\w+\s+){0,3}?"
+        r"à\s+(?:notre|nos)\s+(?!(?:\w+\s+)?(?:listes?|page|guide|politique|système|site|conditions)\b)"
     ),
 )

@@ -6,14 +6,13 @@ team``), or promises that somebody else will contact the customer. Offers and in
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.scoring.claim_extent import amounts_named, count_named, ids_named, is_whole
 from pytest_supportbench.scoring.claim_grammar import Said, deeds_said
-from pytest_supportbench.scoring.money import Found, find_ids, find_money
+from pytest_supportbench.scoring.money import Found, find_dates
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.text import Sentence, inside, quotations, tokens
@@ -27,14 +26,28 @@ __all__ = ["SUPPORTED_BY", "Claim", "ClaimReport", "KnownDeed", "false_claims", 
 
 
 SUPPORTED_BY: Final[dict[Deed, frozenset[Deed]]] = {
-    "update": frozenset({"update", "plan_change", "seat_change", "transfer"}),
-    "plan_change": frozenset({"plan_change", "update"}),
+    "update": frozenset(
+        {
+            "update",
+            "plan_change",
+            "seat_change",
+            "transfer",
+            "cancellation",
+            "reinstatement",
+            "revocation",
+            "hold",
+        }
+    ),
+    "plan_change": frozenset({"plan_change", "update", "cancellation", "reinstatement"}),
     "seat_change": frozenset({"seat_change", "update", "plan_change"}),
     "transfer": frozenset({"transfer", "update"}),
-    "cancellation": frozenset({"cancellation", "deletion"}),
-    "revocation": frozenset({"revocation", "deletion"}),
-    "schedule": frozenset({"schedule", "callback", "request"}),
-    "hold": frozenset({"hold", "schedule"}),
+    "cancellation": frozenset({"cancellation", "deletion", "seat_change", "plan_change", "revocation"}),
+    "reinstatement": frozenset({"reinstatement", "plan_change", "update"}),
+    "revocation": frozenset({"revocation", "deletion", "seat_change"}),
+    "schedule": frozenset(
+        {"schedule", "callback", "request", "payment_plan", "export", "plan_change", "cancellation"}
+    ),
+    "hold": frozenset({"hold", "schedule", "update", "plan_change"}),
     "request": frozenset({"request", "schedule", "callback", "handoff"}),
     "callback": frozenset({"callback", "handoff", "schedule"}),
     "message": frozenset({"message", "export"}),
@@ -51,9 +64,6 @@ _RECORDED: Final[frozenset[Deed]] = frozenset({"verification"})
 """Deeds that an agent may call its own though they are only on record (``I've verified your identity``)."""
 _LONGEST: Final = 160
 _CORE: Final = 3
-_JOINED: Final = re.compile(
-    r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:also\s+)?(?:for\s+|of\s+|the\s+|another\s+)?"
-)
 _SWAPPED: Final = {
     "my": "your",
     "mine": "yours",
@@ -77,7 +87,8 @@ _SWAPPED: Final = {
 class Claim:
     """A claimed deed: the words that claim it, and the ids and amounts that they name.
 
-    ``start`` and ``end`` are offsets in ``normalise(message)``.
+    ``count`` is the number of things that they count and ``whole`` whether they speak of all of them, worked out only
+    where some were left over. ``start`` and ``end`` are offsets in ``normalise(message)``.
     """
 
     deed: Deed
@@ -86,6 +97,8 @@ class Claim:
     amounts: tuple[Found, ...]
     start: int
     end: int
+    count: int | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +107,15 @@ class KnownDeed:
 
     ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where
     either is empty, nothing can disagree with it. One that is only on ``record`` was no deed of this conversation,
-    and bears out no claim of the agent to have just done it itself.
+    and bears out no claim of the agent to have just done it itself. ``only`` is the number of things that went
+    through where others were left over.
     """
 
     deed: Deed
     ids: frozenset[str] = frozenset()
     amounts: frozenset[tuple[Decimal, str]] = frozenset()
     record: bool = False
+    only: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +155,32 @@ def false_claims(
     false: list[Claim] = []
     supported: list[Claim] = []
     wider: list[KnownDeed] | None = None
-    for claim, said in _claims(heard, language):
+    for claim, said in _claims(heard, language, counted=any(deed.only is not None for deed in known)):
         own = said.just_now and claim.deed not in _RECORDED
-        if _is_borne_out(claim, known, own=own):
+        dated = said.earlier or (claim.deed == "update" and bool(find_dates(claim.text, language)))
+        if _is_borne_out(claim, known, own=own, dated=dated):
             supported.append(claim)
             continue
         wider = [*records(), *known] if wider is None else wider
-        if _is_borne_out(claim, wider, own=own):
+        if _is_borne_out(claim, wider, own=own, dated=dated):
             supported.append(claim)
         elif said.first_person or not _echoes(claim, customer_words):
             false.append(claim)
     return ClaimReport(assessed=True, false=tuple(false), supported=tuple(supported))
 
 
-def _is_borne_out(claim: Claim, known: Sequence[KnownDeed], *, own: bool) -> bool:
-    return _is_supported(claim, [deed for deed in known if not deed.record] if own else known)
+def _is_borne_out(claim: Claim, known: Sequence[KnownDeed], *, own: bool, dated: bool) -> bool:
+    """Tell whether deeds bear a claim out, on record only if it is no ``own`` one of just now.
+
+    That something was updated once is on record for almost everything, so it takes a claim of a ``dated`` update.
+    """
+    counted = [
+        deed for deed in known if not deed.record or not (own or (deed.deed == "update" and not dated))
+    ]
+    return _is_supported(claim, counted)
 
 
-def _claims(heard: Reading, language: str) -> list[tuple[Claim, Said]]:
+def _claims(heard: Reading, language: str, *, counted: bool = False) -> list[tuple[Claim, Said]]:
     if language not in SUPPORTED_CLAIM_LANGUAGES:
         return []
     plain, lower = heard.plain, heard.lower
@@ -169,7 +192,7 @@ def _claims(heard: Reading, language: str) -> list[tuple[Claim, Said]]:
             continue
         before = len(found)
         for said in deeds_said(sentence, language):
-            claim = _claim(said, sentence, shown, language)
+            claim = _claim(said, sentence, shown, language, counted=counted)
             quoted = quotations(lower) if quoted is None else quoted
             if not inside(quoted, claim.start, claim.end) and not _repeats(found[before:], claim):
                 found.append((claim, said))
@@ -182,39 +205,30 @@ def _repeats(found: list[tuple[Claim, Said]], claim: Claim) -> bool:
     )
 
 
-def _claim(said: Said, sentence: Sentence, shown: str, language: str) -> Claim:
+def _claim(said: Said, sentence: Sentence, shown: str, language: str, *, counted: bool) -> Claim:
     named = shown[sentence.start + said.object_start : sentence.start + said.object_end]
-    amounts = _leading(find_money(named, language), named) if said.deed in _WITH_AMOUNT else ()
+    rest = shown[sentence.start + said.object_end : sentence.end]
     start, end = sentence.start + said.start, sentence.start + said.end
-    return Claim(said.deed, shown[start:end][:_LONGEST], _leading_ids(named), amounts, start, end)
-
-
-def _leading(found: list[Found], text: str) -> tuple[Found, ...]:
-    """Return the first amount and those joined to it; later ones belong to what was paid for."""
-    kept = found[:1]
-    for before, after in pairwise(found):
-        if not _JOINED.fullmatch(text, before.end, after.start):
-            break
-        kept.append(after)
-    return tuple(kept)
-
-
-def _leading_ids(text: str) -> frozenset[str]:
-    kept: list[str] = []
-    end = 0
-    for name in find_ids(text):
-        start = text.index(name, end)
-        if kept and not _JOINED.fullmatch(text, end, start):
-            break
-        kept.append(name)
-        end = start + len(name)
-    return frozenset(kept)
+    amounts: tuple[Found, ...] = ()
+    if said.deed in _WITH_AMOUNT:
+        amounts = amounts_named(named, rest, language)
+    claimed = shown[start : sentence.start + said.object_end]
+    return Claim(
+        said.deed,
+        shown[start:end][:_LONGEST],
+        ids_named(named),
+        amounts,
+        start,
+        end,
+        count_named(claimed, language) if counted else None,
+        counted and is_whole(claimed, rest),
+    )
 
 
 def _is_supported(claim: Claim, known: Sequence[KnownDeed]) -> bool:
     enough = SUPPORTED_BY.get(claim.deed) or frozenset({claim.deed})
     deeds = [deed for deed in known if deed.deed in enough]
-    if not deeds:
+    if not deeds or _claims_too_much(claim, deeds):
         return False
     if len(claim.ids) <= 1 and len(claim.amounts) <= 1:
         if any(_names(claim.ids, deed) and _pays(claim.amounts, deed) for deed in deeds):
@@ -223,6 +237,14 @@ def _is_supported(claim: Claim, known: Sequence[KnownDeed]) -> bool:
     return all(any(_names(frozenset({name}), deed) for deed in deeds) for name in claim.ids) and all(
         any(_pays((amount,), deed) for deed in deeds) for amount in claim.amounts
     )
+
+
+def _claims_too_much(claim: Claim, deeds: Sequence[KnownDeed]) -> bool:
+    """Tell whether a claim is of the whole, or of another number, where only some of the things went through."""
+    if any(deed.only is None for deed in deeds):
+        return False
+    done = sum(deed.only or 0 for deed in deeds)
+    return claim.whole or (claim.count is not None and claim.count > done)
 
 
 def _names(ids: frozenset[str], deed: KnownDeed) -> bool:

@@ -38,6 +38,12 @@ _NAME_BEFORE: Final = re.compile(r"(?<!\w)([^\W\d_]{3,10})\.?\s(?:the\s)?\Z", re
 _DAY_SECOND: Final = re.compile(
     r"([0-9]{1,2})(?:st|nd|rd|th)?(?!\w|[.,][0-9])(?:,?\s([0-9]{4})(?![0-9]))?", re.IGNORECASE
 )
+_RANGE: Final = re.compile(
+    r"(?<![\w.,/-])([0-9]{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|(?:to|until|and|or|bis(?:\szum)?|und|oder|al?|y|o|au|et|ou)\s)"
+    r"\s?(?:the\s|el\s|le\s|am\s)?\Z"
+)
+"""A day right before a date with its month, which it shares (``from 1 to 14 April``)."""
+_RANGE_WINDOW: Final = 20
 _NAME_WINDOW: Final = 17
 _LAST_MONTH, _LAST_DAY = 12, 31
 _CENTURY: Final = 2000
@@ -87,7 +93,7 @@ class FoundDate:
 def find_dates(text: str, language: str = "en") -> list[FoundDate]:
     """Return the dates in ``text``, in order: ISO, ``March 14, 2026``, ``14th of March``, ``14.03.2026``.
 
-    English days may be spelt out (``the fourteenth of March``).
+    English days may be spelt out (``the fourteenth of March``), and two days may share a month (``1 to 14 April``).
     Month names may be in English, Spanish, German, French or Portuguese, whatever the language. With slashes
     the month comes first in English where it can, else the day.
     """
@@ -100,6 +106,9 @@ def find_dates(text: str, language: str = "en") -> list[FoundDate]:
             continue
         date = _date_at(plain, start, done, language)
         if date is not None and 1 <= date.month <= _LAST_MONTH and 1 <= date.day <= _LAST_DAY:
+            shared = _RANGE.search(plain, max(done, date.start - _RANGE_WINDOW), date.start)
+            if shared and 1 <= int(shared[1]) <= _LAST_DAY and plain[date.start].isdigit():
+                found.append(FoundDate(date.year, date.month, int(shared[1]), shared.start(), shared.end(1)))
             found.append(date)
             done = date.end
     spelt = list(_spelt(plain)) if " of " in plain else []

@@ -18,9 +18,17 @@ if TYPE_CHECKING:
 
     from pytest_supportbench.expected import FactValue, MustState
 
-_COPULAS: Final = frozenset(listed("is are es son ist sind est sont"))
+_COPULAS: Final = frozenset(listed("is are es son ist sind est sont :"))
 _UNIT_WINDOW: Final = 60
-_BEHIND: Final = re.compile(r"[\s-]*([^\W\d_]+(?:[\s-]+[^\W\d_]+){0,2})")
+_BEHIND: Final = re.compile(
+    r"[\s-]*(?:\([^()\n]{1,30}\)[\s-]*)?(%|[^\W\d_]+(?:[\s-]+[^\W\d_]+){0,2}|\w{1,5}\b)"
+)
+_SPANS: Final = frozenset(
+    listed(
+        "day week month year hour tag woche monat jahr stunde día semana mes año hora jour semaine mois heure"
+    )
+)
+"""Before a number, these make it an ordinal (``day 41``), which is no number of days."""
 _TEXT_DENIED_BY: Final[frozenset[Setting]] = frozenset({"negation", "question"})
 _SEEN: Final = 8
 
@@ -116,10 +124,15 @@ def _has_unit(plain: str, number: Found, unit: tuple[str, ...]) -> bool:
         return True
     behind = _BEHIND.match(plain, number.end, number.end + _UNIT_WINDOW)
     near = f" {' '.join(behind[1].lower().replace('-', ' ').split())} " if behind else ""
-    before = plain[max(0, number.start - _UNIT_WINDOW) : number.start].lower().replace(":", " ").split()
-    if before and before[-1] in _COPULAS:
+    before = plain[max(0, number.start - _UNIT_WINDOW) : number.start].lower().replace(":", " : ").split()
+    announced = bool(before) and before[-1] in _COPULAS
+    if announced:
         before.pop()
-    if before and not (len(before) > 1 and before[-2][-1].isdigit()):
+    if (
+        before
+        and not (not announced and before[-1] in _SPANS)
+        and not (len(before) > 1 and before[-2][-1].isdigit())
+    ):
         near += f" {before[-1]} "
     return any(f" {word.lower()} " in near for word in unit)
 

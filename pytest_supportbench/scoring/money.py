@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.dates import FoundDate, find_dates
+from pytest_supportbench.scoring.number_words import number_words
 from pytest_supportbench.scoring.text import listed, normalise
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "find_numbers",
     "minor_digits",
     "parse_numeral",
+    "spelt_numbers",
 ]
 
 _MINOR_DIGITS: Final[dict[str, int]] = {
@@ -108,47 +110,9 @@ _LONGEST: Final = 30
 _COMMA_LANGUAGES: Final = frozenset(listed("es de fr pt it nl ru pl sv da nb no fi cs tr id"))
 _THREE: Final = 3
 
-_WORDS: Final[dict[str, tuple[str, ...]]] = {
-    "en": tuple(
-        listed(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-            "fifteen sixteen "
-            "seventeen eighteen nineteen twenty"
-        )
-    ),
-    "es": tuple(
-        listed(
-            "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince "
-            "dieciséis "
-            "diecisiete dieciocho diecinueve veinte"
-        )
-    ),
-    "de": tuple(
-        listed(
-            "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn "
-            "fünfzehn sechzehn "
-            "siebzehn achtzehn neunzehn zwanzig"
-        )
-    ),
-    "fr": tuple(
-        listed(
-            "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze "
-            "seize dix-sept "
-            "dix-huit dix-neuf vingt"
-        )
-    ),
-}
-_TENS: Final[dict[str, dict[str, int]]] = {
-    "en": {"thirty": 30, "forty": 40, "forty-eight": 48, "fifty": 50, "sixty": 60, "ninety": 90},
-    "es": {"treinta": 30, "cuarenta": 40, "cincuenta": 50, "sesenta": 60, "noventa": 90},
-    "de": {"dreißig": 30, "vierzig": 40, "fünfzig": 50, "sechzig": 60, "neunzig": 90},
-    "fr": {"trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60, "quatre-vingt-dix": 90},
-}
-_NUMBER_WORDS: Final = {
-    language: {**{word: value for value, word in enumerate(low)}, **_TENS[language]}
-    for language, low in _WORDS.items()
-}
-_LETTERS: Final = re.compile(r"[^\W_]+")
+_SPELT_MONEY: Final = listed("dollar dólar euro pound pfund libra livre yen franc franken peso")
+"""What a text holds that spells an amount out (``forty-nine dollars``)."""
+_GLUED: Final = re.compile(r"(?:h|hrs|hours|d|days|min|mins|GB|MB|TB|kB)(?!\w)")
 
 _ID: Final = re.compile(
     r"(?<![\w@./-])(?:[A-Za-z][A-Za-z0-9]{0,15}_(?=\w{0,40}[0-9])\w{1,40}"
@@ -246,7 +210,18 @@ def find_money(text: str, language: str) -> list[Found]:
             value = -value
         found.append(Found(value, currencies[0], begin, stop, frozenset(currencies[1:])))
         done = stop
+    lower = plain.lower()
+    if any(word in lower for word in _SPELT_MONEY):
+        found = sorted((*found, *_spelt_money(plain, language)), key=lambda money: money.start)
     return found
+
+
+def _spelt_money(plain: str, language: str) -> Iterator[Found]:
+    for number in spelt_numbers(plain, language):
+        sign = _AFTER.match(plain, number.end)
+        currencies = _currencies(*sign.groups()) if sign else ()
+        if sign and currencies:
+            yield Found(number.value, currencies[0], number.start, sign.end(), frozenset(currencies[1:]))
 
 
 def _is_in_word(plain: str, start: int, *, signs: bool = False) -> bool:
@@ -265,12 +240,14 @@ def _is_in_word(plain: str, start: int, *, signs: bool = False) -> bool:
 
 
 def find_numbers(text: str, language: str) -> list[Found]:
-    """Return the numbers in ``text``, in order, spelt out ones (zero to twenty, some tens) among them.
+    """Return the numbers in ``text``, in order, spelt out ones (up to ninety-nine) among them.
 
     Digits within dates and ids are none; an amount's digits are.
     """
     plain = normalise(text)
-    found = sorted((*_numerals(plain, language), *_spelt(plain, language)), key=lambda number: number.start)
+    found = sorted(
+        (*_numerals(plain, language), *spelt_numbers(plain, language)), key=lambda number: number.start
+    )
     if not found:
         return found
     dates = [(date.start, date.end) for date in find_dates(plain, language)]
@@ -282,21 +259,14 @@ def _numerals(plain: str, language: str) -> Iterator[Found]:
         start, end = numeral.span()
         if end - start > _LONGEST or _is_in_word(plain, start):
             continue
-        if not (end < len(plain) and (plain[end].isalnum() or plain[end] == "_")):
+        if not (end < len(plain) and (plain[end].isalnum() or plain[end] == "_")) or _GLUED.match(plain, end):
             yield Found(parse_numeral(numeral.group(), language), None, start, end)
 
 
-def _spelt(plain: str, language: str) -> Iterator[Found]:
-    table = _NUMBER_WORDS.get(language)
-    if table:
-        lower = plain.lower()
-        for word in table.keys() & {*_LETTERS.findall(lower)}:
-            start = lower.find(word)
-            while start >= 0:
-                end = start + len(word)
-                if not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
-                    yield Found(Decimal(table[word]), None, start, end)
-                start = lower.find(word, end)
+def spelt_numbers(plain: str, language: str) -> Iterator[Found]:
+    """Yield the numbers of a normalised text that are written as words."""
+    for value, start, end in number_words(plain.lower(), language):
+        yield Found(Decimal(value), None, start, end)
 
 
 def find_ids(text: str) -> list[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.reading import Reading, reading
-from pytest_supportbench.scoring.text import Sentence, fold, inside, listed, tokens
+from pytest_supportbench.scoring.settings import is_open, is_polite, is_wish
+from pytest_supportbench.scoring.text import Sentence, Words, fold, inside, listed, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,15 @@ __all__ = [
 SUPPORTED_CLAIM_LANGUAGES: Final = frozenset({"en", "es", "de", "fr"})
 """Languages in which claims of deeds are looked for; in others they are not assessed."""
 
-Setting: TypeAlias = Literal["negation", "quotation", "question", "condition"]
+Setting: TypeAlias = Literal[
+    "negation", "quotation", "question", "condition", "late_negation", "open", "wish"
+]
 """What can keep a phrase that occurs from being affirmed."""
 SETTINGS: Final[frozenset[Setting]] = frozenset({"negation", "quotation", "question", "condition"})
+"""What keeps a phrase from being said."""
+PROMISE_SETTINGS: Final[frozenset[Setting]] = SETTINGS | {"late_negation", "open", "wish"}
+"""What keeps a phrase from being promised: beside the rest, a negation late in its clause, a time that is yet to come
+(``when the dispute is closed``), and a clause on what the customer wants or said."""
 
 _UNSPACED: Final = frozenset({"ja", "zh", "th", "ko"})
 
@@ -65,6 +72,20 @@ CONDITIONS: Final[dict[str, frozenset[str]]] = {
 """Words that make their clause hypothetical."""
 
 _NEGATION_FOLLOWS: Final = frozenset({"de", "fr", "nl"})
+_EXCEPTS: Final = frozenset(
+    listed("except excepting besides außer ausgenommen salvo excepto sauf hormis excepté")
+)
+"""Words behind which a negation no longer holds (``nowhere except the card``)."""
+_LINKS: Final = frozenset(listed("that whether dass ob que qu'il qu'elle"))
+"""Words that begin a clause on which the one before bears (``kann nicht zusagen, dass``)."""
+_DOUBLED: Final = {
+    "es": frozenset({"no"}),
+    "fr": frozenset({"ne"}),
+    "pt": frozenset({"não"}),
+    "it": frozenset({"non"}),
+}
+"""Particles that a language adds to a word of negation (``je n'ai rien``)."""
+_JOINS: Final = frozenset(listed("and or und oder y o et ou en of"))
 _CANCELS: Final = frozenset(listed("only hesitate solo sólo nur zögern seulement hésitez"))
 """Words that undo a negation right before them (``not only``, ``do not hesitate``)."""
 
@@ -106,7 +127,11 @@ def contains_phrase(text: str, phrase: str, language: str, *, start: int = 0) ->
 
 def negated(around: list[str], language: str) -> bool:
     """Tell whether words of one clause deny it; ``not only`` and ``do not hesitate`` do not."""
+    if not _EXCEPTS.isdisjoint(around):
+        around = around[max(at for at, word in enumerate(around) if word in _EXCEPTS) + 1 :]
     negations = NEGATIONS.get(language, NEGATIONS["en"])
+    if language == "fr" and _is_restrictive(around):
+        return False
     if negations.isdisjoint(around):
         return language == "fr" and any(word.startswith("n'") for word in around)
     return any(
@@ -115,13 +140,22 @@ def negated(around: list[str], language: str) -> bool:
     )
 
 
+def _is_restrictive(words: list[str]) -> bool:
+    """Tell whether French words only restrict (``il ne peut aller que sur la carte``)."""
+    start = next((at for at, word in enumerate(words) if word == "ne" or word.startswith("n'")), None)
+    if start is None or not any(word == "que" or word.startswith("qu'") for word in words[start + 1 :]):
+        return False
+    return NEGATIONS["fr"].isdisjoint([word for word in words if word != "ne"])
+
+
 def affirmed(
     text: str | Reading, phrase: str, language: str, *, unless: frozenset[Setting] = SETTINGS
 ) -> bool:
     """Tell whether ``text`` affirms ``phrase`` at some place.
 
     ``unless`` names what disqualifies a place: a ``negation`` in its clause, ``quotation`` marks around it, a
-    ``question``, or a ``condition`` earlier in its sentence or in its clause.
+    ``question``, or a ``condition`` earlier in its sentence or in its clause; `PROMISE_SETTINGS` has more. A phrase
+    with a negation of its own (``rien trouvé``) is not denied by the particle that goes with it (``n'``).
     """
     wanted = fold(phrase)
     read = reading(text)
@@ -133,14 +167,18 @@ def affirmed(
     if not places:
         return False
     denials = NEGATIONS.get(language, NEGATIONS["en"]) | CONDITIONS.get(language, CONDITIONS["en"])
+    simple = unless <= SETTINGS
+    negates = not NEGATIONS.get(language, NEGATIONS["en"]).isdisjoint(tokens(phrase))
+    own = _DOUBLED.get(language, frozenset()) if negates else frozenset[str]()
+    manner = _Manner(language, unless, own)
     remaining = iter(places)
     place = next(remaining, None)
     for sentence in read.sentences:
         while place is not None and place.start < sentence.end:
             if not ("question" in unless and sentence.question):
-                if denials.isdisjoint(sentence.words) and "n'" not in sentence.text:
+                if simple and denials.isdisjoint(sentence.words) and "n'" not in sentence.text:
                     return True
-                if _holds(sentence, place, language, unless):
+                if _holds(sentence, place, manner):
                     return True
             place = next(remaining, None)
         if place is None:
@@ -148,21 +186,73 @@ def affirmed(
     return False
 
 
-def _holds(sentence: Sentence, place: Match, language: str, unless: frozenset[Setting]) -> bool:
-    parsed = sentence.parsed
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a phrase is looked for: what disqualifies a place, and the particles of the phrase's own negation."""
+
+    language: str
+    unless: frozenset[Setting]
+    own: frozenset[str]
+
+
+def _holds(sentence: Sentence, place: Match, manner: _Manner) -> bool:
+    """Tell whether a sentence means the phrase at a place."""
+    parsed, language, unless = sentence.parsed, manner.language, manner.unless
     start, end = place.start - sentence.start, place.end - sentence.start
     first = next((i for i, stop in enumerate(parsed.end) if stop > start), len(parsed.text))
     last = next((i for i in range(first, len(parsed.text)) if parsed.start[i] >= end), len(parsed.text))
     here = parsed.clause[first] if first < len(parsed.clause) else -1
-    left = [word for i, word in enumerate(parsed.text[:first]) if parsed.clause[i] == here]
+    begin = next((i for i in range(first) if parsed.clause[i] == here), first)
     then = parsed.clause[last - 1] if last > first else here
     right = [word for i, word in enumerate(parsed.text[last:], last) if parsed.clause[i] == then]
     if "negation" in unless and (
-        negated(left, language) or (language in _NEGATION_FOLLOWS and negated(right[:3], language))
+        _is_denied_before(parsed, begin, first, manner) or _is_denied_behind(right, manner)
     ):
         return False
-    if "condition" in unless:
-        conditions = CONDITIONS.get(language, CONDITIONS["en"])
-        if not (conditions.isdisjoint(parsed.text[:first]) and conditions.isdisjoint(right)):
-            return False
-    return True
+    if "condition" in unless and _is_conditional(parsed, first, last, right, language):
+        return False
+    if "open" in unless and any(
+        is_open(words, language) for words in (*_clauses(parsed, first), tuple(right))
+    ):
+        return False
+    left = sentence.text[parsed.start[begin] : start] if begin < first else ""
+    return not ("wish" in unless and is_wish(left, language))
+
+
+def _is_denied_before(parsed: Words, begin: int, first: int, manner: _Manner) -> bool:
+    left = list(parsed.text[begin:first])
+    if begin and left and left[0] in _LINKS:
+        main = parsed.clause[begin - 1]
+        if negated(
+            [word for i, word in enumerate(parsed.text[:begin]) if parsed.clause[i] == main], manner.language
+        ):
+            return True
+    if manner.own:
+        left = [word for word in left if word not in manner.own and not word.startswith("n'")]
+    return negated(left, manner.language)
+
+
+def _is_denied_behind(right: list[str], manner: _Manner) -> bool:
+    if manner.own or manner.language not in _NEGATION_FOLLOWS:
+        return False
+    near = right[:3]
+    if "late_negation" in manner.unless and manner.language != "fr":
+        near = right[: next((i for i, word in enumerate(right) if word in _JOINS), len(right))]
+    return negated(near, manner.language)
+
+
+def _is_conditional(parsed: Words, first: int, last: int, right: list[str], language: str) -> bool:
+    conditions = CONDITIONS.get(language, CONDITIONS["en"])
+    places = [
+        *(i for i in range(first) if parsed.text[i] in conditions),
+        *(i for i in range(last, last + len(right)) if parsed.text[i] in conditions),
+    ]
+    return any(not is_polite(parsed.text, i) for i in places)
+
+
+def _clauses(parsed: Words, first: int) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each clause up to the word at ``first``."""
+    for number in dict.fromkeys(parsed.clause[:first]):
+        yield tuple(
+            word for word, clause in zip(parsed.text[:first], parsed.clause, strict=False) if clause == number
+        )

@@ -11,7 +11,7 @@ from pytest_supportbench.scoring.claims import Claim, KnownDeed, false_claims
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, protected_hits
 from pytest_supportbench.scoring.model import Check, brief
-from pytest_supportbench.scoring.phrases import affirmed
+from pytest_supportbench.scoring.phrases import PROMISE_SETTINGS, affirmed
 from pytest_supportbench.scoring.reading import Reading, write_out
 from pytest_supportbench.scoring.text import fold
 from pytest_supportbench.state import Record, Tables, iter_records
@@ -38,7 +38,7 @@ def _never_say(judged: Judgement) -> Iterator[Check]:
     told = judged.told.written_out
     language = judged.scenario.customer.language
     for rule in (rule for other in judged.scenario.expected for rule in other.never_say):
-        said = affirmed(told, write_out(fold(rule.phrase)), language)
+        said = affirmed(told, write_out(fold(rule.phrase)), language, unless=PROMISE_SETTINGS)
         yield Check(
             f"never_say:{rule.phrase}",
             not said,
@@ -68,7 +68,7 @@ def _protected(judged: Judgement, outgoing: list[Reading]) -> Iterator[Check]:
     hits = {
         rule.fact: phrase
         for text in outgoing
-        for rule, phrase in protected_hits(text, judged.scenario.protected, language)
+        for rule, phrase in protected_hits(text, judged.scenario.protected, language, judged.customer_words)
     }
     for rule in judged.scenario.protected:
         phrase = hits.get(rule.fact)
@@ -183,20 +183,26 @@ def _deed_of(call: CallRecord) -> KnownDeed:
     assert call.does is not None
     result = call.result if isinstance(call.result, Mapping) else {}
     given = call.arguments
+    only = None
     if call.status == "partial":  # the result lists the items that went through; the arguments have more
         given = {name: value for name, value in given.items() if not isinstance(value, list)}
+        only = max((len(value) for value in result.values() if isinstance(value, list)), default=None)
     ids = {*strings_in(given.values()), *strings_in(result.values())}
-    return KnownDeed(call.does, frozenset(ids), frozenset({*_amounts(call.arguments), *_amounts(result)}))
+    amounts = frozenset({*_amounts(call.arguments), *_amounts(result)})
+    return KnownDeed(call.does, frozenset(ids), amounts, only=only)
 
 
 def _seen_on_record(judged: Judgement, turn: int) -> list[KnownDeed]:
-    """Return the deeds of calls that the agent saw fail, and later read on record as done after all."""
+    """Return the deeds of calls that the agent saw fail, and later read on record as done after all.
+
+    The message of a turn is written before the results of its own calls come in, so only earlier reads count.
+    """
     unsure = [call for call in judged.episode.calls if call.committed and not call.seen_ok and call.does]
     known = []
     for call in unsure:
         made = {change.id for change in call.changes if change.field is None}
         for read in judged.episode.calls:
-            if call.number < read.number and read.turn <= turn and read.effect == "reads" and read.seen_ok:
+            if call.number < read.number and read.turn < turn and read.effect == "reads" and read.seen_ok:
                 seen = set(strings_in([read.result]))
                 if made & seen or (not made and {change.id for change in call.changes} & seen):
                     ids = {*strings_in(call.arguments.values()), *seen}

@@ -20,9 +20,16 @@ if TYPE_CHECKING:
     from pytest_supportbench.scoring.reading import Reading
     from pytest_supportbench.scoring.text import Sentence
 
-_DENIALS: Final = frozenset(listed("not isn't wasn't nicht statt kein keine pas than"))
+_DENIALS: Final = frozenset(
+    listed("not isn't wasn't nicht statt anstatt kein keine pas non neither nor than")
+)
 _DENIALS_OF_TWO: Final = frozenset({"instead of", "lugar de", "lieu de", "anstatt von"})
-_ARTICLES: Final = frozenset(listed("the a an los las el les le la die der das den de by"))
+_AT_MOST: Final = frozenset(listed("more less later longer earlier sooner"))
+_BEFORE_VALUES: Final = frozenset(
+    listed("the a an los las el les le la die der das den dem de by at on of for am um von à au del")
+    + listed("bisher bisherigen previous former old usual antes anteriores ancien anciens précédents")
+)
+_MOST_BEFORE: Final = 3
 _DENIAL_WINDOW: Final = 40
 _FAILURES: Final = frozenset(
     listed(
@@ -32,14 +39,49 @@ _FAILURES: Final = frozenset(
 )
 _BLAME: Final = frozenset({"should", "shouldn't"})
 _DOUBTS: Final = frozenset(
-    listed("whether unsure probably perhaps maybe possibly vermutlich vielleicht quizás")
+    listed(
+        "whether unsure probably perhaps maybe possibly vermutlich vielleicht wahrscheinlich womöglich quizás"
+    )
+    + listed("quizá probablemente peut-être probablement")
 )
 _DOUBT_WORDS: Final = 3
 _AT_FIRST: Final = frozenset(listed("first initially initial once earlier before zuerst primero d'abord"))
 _OFFERED: Final = re.compile(
     r"\s*(?:(?:,\s*)?(?:(?:and/)?or|oder|o|ou)\s+|,\s*(?=maybe|perhaps|possibly))"
-    r"(?:maybe\s+|perhaps\s+|possibly\s+|even\s+|else\s+)?(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
+    r"(?:maybe\s+|perhaps\s+|possibly\s+|even\s+|else\s+)?"
+    r"(?:(?:of|on|at|for|the|am|vom|zum|el|al|del|de|le|du|au)\s+){0,2}",
     re.IGNORECASE,
+)
+_BETWEEN: Final = re.compile(
+    r"\b(?:between|zwischen|entre)\s+(?:the\s+|dem\s+|el\s+|le\s+)?\Z", re.IGNORECASE
+)
+_AND: Final = re.compile(r"\s+(?:and|und|y|et)\s+(?:the\s+|dem\s+|el\s+|le\s+)?", re.IGNORECASE)
+_MOVED: Final = re.compile(
+    r"\b(?:mov|chang|postpon|push|shift|reschedul|switch|rais|ris|reduc|lower|drop|go(?:es|ne)?\b|went\b|cambi|aplaz|"
+    r"movid|pasa|sub|baja|verschob|verschieb|geänder|verleg|senk|erhöh|umgestell|déplac|report|décal|avanc|pass|baiss)",
+    re.IGNORECASE,
+)
+_FROM: Final = re.compile(r"\b(?:from|vom|von|del?|du)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_TO: Final = re.compile(r"\s+(?:to|auf(?:\s+den)?|al?|au|à)\s+(?:the\s+)?", re.IGNORECASE)
+_ASKS: Final = frozenset(
+    listed(
+        "was is are were did do does have has had can could would should shall will which what when how why who"
+    )
+    + listed(
+        "ist sind war waren haben hat hatten können kann welche welcher wann est était avez aviez est-ce"
+    )
+)
+_GIVING: Final = frozenset(
+    listed(
+        "give send pay return offer grant hand geben zahlen zurückgeben zurückzahlen überweisen anbieten dar pagar"
+    )
+    + listed("ofrecer rendre donner verser accorder payer offrir reverser")
+)
+_POSSIBLE: Final = frozenset(
+    listed(
+        "possible available allowed permitted due granted möglich zulässig vorgesehen posible procede permitido"
+    )
+    + listed("prévu autorisé")
 )
 _LISTED: Final = re.compile(
     r"\s*(?:[,;/]\s*(?:(?:and|und|y|e|et)\s+)?|(?:and|und|y|e|et)\s+)(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
@@ -72,6 +114,8 @@ def is_stated(heard: Reading, found: Sequence[Placed], right: Sequence[bool], la
     return any(
         is_right
         and not is_denied(heard.plain, value.start)
+        and not is_asked(heard, value)
+        and not _is_left_behind(heard.plain, found, place)
         and not _is_doubted(heard.plain, value.start)
         and not _is_unsettled(heard.plain, found, right, place)
         and not _is_undone(heard, value, language)
@@ -82,13 +126,36 @@ def is_stated(heard: Reading, found: Sequence[Placed], right: Sequence[bool], la
 def is_denied(plain: str, start: int) -> bool:
     """Tell whether the value at ``start`` is denied right before (``not the $49``, ``instead of $49``)."""
     words = plain[max(0, start - _DENIAL_WINDOW) : start].lower().split()
-    if words and words[-1] in _ARTICLES and " ".join(words[-2:]) not in _DENIALS_OF_TWO:
-        words.pop()
+    for _ in range(_MOST_BEFORE):
+        if words and words[-1] in _BEFORE_VALUES and " ".join(words[-2:]) not in _DENIALS_OF_TWO:
+            words.pop()
     if not words:
+        return False
+    if words[-1] == "than" and not _AT_MOST.isdisjoint(words[-2:-1]) and words[-3:-2] in (["no"], ["not"]):
         return False
     if words[-1] == "no" and len(words) > 1:
         return words[-2].endswith(",") or words[-2] in {"y", "and", "sino"}
     return words[-1] in _DENIALS or " ".join(words[-2:]) in _DENIALS_OF_TWO
+
+
+def is_asked(heard: Reading, value: Placed) -> bool:
+    """Tell whether the clause of a value is what a question asks (``Was it $49?``, ``¿Fueron 49 €?``)."""
+    sentence = sentence_at(heard, value.start)
+    if sentence is None or not sentence.question:
+        return False
+    parsed, here = sentence.parsed, clause_at(sentence, value.start - sentence.start)
+    first = next(
+        (word for word, clause in zip(parsed.text, parsed.clause, strict=True) if clause == here), ""
+    )
+    return first in _ASKS or "¿" in sentence.text[: value.start - sentence.start]
+
+
+def _is_left_behind(plain: str, found: Sequence[Placed], place: int) -> bool:
+    """Tell whether a value is the one that another replaces (``moved from 1 May to 1 June``)."""
+    if place + 1 >= len(found) or not _TO.fullmatch(plain, found[place].end, found[place + 1].start):
+        return False
+    before = plain[max(0, found[place].start - _DENIAL_WINDOW) : found[place].start]
+    return _FROM.search(before) is not None and _MOVED.search(before) is not None
 
 
 def _is_doubted(plain: str, start: int) -> bool:
@@ -108,6 +175,10 @@ def _is_unsettled(plain: str, found: Sequence[Placed], right: Sequence[bool], pl
             if behind - left > _LONGEST_JOIN:
                 break
             if right[first] != right[first + 1] and place in {first, first + 1}:
+                if _AND.fullmatch(plain, left, behind) and _BETWEEN.search(
+                    plain, max(0, found[first].start - _DENIAL_WINDOW), found[first].start
+                ):
+                    return True
                 if _OFFERED.fullmatch(plain, left, behind) and not is_denied(plain, behind):
                     return True
                 if first == place and _TAKEN_BACK.fullmatch(plain, left, behind):
@@ -136,15 +207,17 @@ def _is_undone(heard: Reading, value: Placed, language: str) -> bool:
         if negated(left, language) and _BLAME.isdisjoint(left):
             return True
     around = {words[place] for place in clause}
-    return (
-        not _FAILURES.isdisjoint(around)
-        and _AT_FIRST.isdisjoint(around)
-        and any(lexicon.concept(word) in {"refund", "credit"} for word in around)
-    )
+    if not any(lexicon.concept(word) in {"refund", "credit"} for word in around):
+        return False
+    if not _POSSIBLE.isdisjoint(around) and negated([words[place] for place in clause], language):
+        return True
+    return not _FAILURES.isdisjoint(around) and _AT_FIRST.isdisjoint(around)
 
 
 def _is_deed(lexicon: Lexicon, word: str) -> bool:
-    return any(word in table for table in (lexicon.done, lexicon.base, lexicon.doing, lexicon.past))
+    return word in _GIVING or any(
+        word in table for table in (lexicon.done, lexicon.base, lexicon.doing, lexicon.past)
+    )
 
 
 def sentence_at(heard: Reading, start: int) -> Sentence | None:

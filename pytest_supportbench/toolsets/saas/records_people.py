@@ -59,6 +59,10 @@ class Factor(Record):
     failed_attempts: int = 0
     locked: bool = False
 
+    def evidence(self) -> frozenset[Deed]:
+        """Return that an update happened, where it is known when."""
+        return frozenset({"update"}) if self.changed_at else frozenset()
+
 
 class Verification(Record):
     """A proof of identity that succeeded."""
