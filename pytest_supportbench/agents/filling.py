@@ -32,6 +32,16 @@ def arguments_for(tool: ToolInfo, observation: Observation) -> dict[str, Any]:
     return filler.object(tool.parameters, 0)
 
 
+def sample(name: str, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
+    """Return some value of the parameter ``name`` by its JSON Schema; ``definitions`` holds what it refers to."""
+    return _Filler({}, [], "2026-01-01T00:00:00+00:00", definitions).value(name, schema, 0)
+
+
+def choices(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a parameter's JSON Schema lists, or none."""
+    return list(_Filler({}, [], "", definitions).resolved(schema).get("enum", ()))
+
+
 def _facts(table: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the account's scalars by field name, and each record's ``id`` also as ``<table>_id``."""
     if depth > MAX_DEPTH:
@@ -74,7 +84,7 @@ class _Filler:
 
     def value(self, name: str, schema: Mapping[str, Any], depth: int) -> Any:  # noqa: PLR0911 - one for each type
         """Return a value of the schema's own type."""
-        schema = self._resolved(schema)
+        schema = self.resolved(schema)
         if depth > MAX_DEPTH:
             return None
         if "const" in schema:
@@ -95,7 +105,7 @@ class _Filler:
             return max(1, schema.get("minimum", 1))
         return self._text(name, schema) if kind == "string" else None if kind == "null" else False
 
-    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Follow references and take the first alternative that is not null."""
         for _ in range(MAX_DEPTH):
             options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")

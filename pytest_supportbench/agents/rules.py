@@ -2,6 +2,9 @@
 
 It is what a support bot was before language models: a floor that a model should beat, and an agent that needs
 neither server nor download. Same observation, same turn.
+
+Its authors knew the scenarios of tinybench-50 when they chose its abilities. Nothing in it is the text, id, name or
+amount of one scenario, but its score on that suite is no held-out result.
 """
 
 from __future__ import annotations
@@ -69,6 +72,8 @@ _SENTENCE_OF: Final[Mapping[str, str]] = {
     "update_tax_id": "changed",
     "change_plan": "changed",
     "set_seat_count": "changed",
+    "report_doc_gap": "reported",
+    "rotate_api_key": "rotated",
 }
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "refunded": ("amount",),
@@ -76,6 +81,8 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "instalments": ("amount", "count"),
     "planned": ("date",),
     "changed": ("what",),
+    "reported": ("id",),
+    "rotated": ("id",),
 }
 _KEYS: Final = frozenset({"customer_id", "subscription_id"})
 """Arguments that a customer need not read."""
@@ -178,6 +185,7 @@ def _report(case: Case, entry: ToolEntry) -> str:
         "amount": money(row),
         "date": day(case, row, "at"),
         "count": entry.arguments.get("parts"),
+        "id": text(case.row("api_keys", text(row, "key_id")), "last_four", 8) or text(row, "id"),
         "what": ", ".join(
             clean(str(value), 80) for key, value in entry.arguments.items() if key not in _KEYS
         ),

@@ -11,6 +11,7 @@ from pytest_supportbench.agents.rules_text import clean, words
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
 _QUERY_WORDS: Final = 12
+_SUCCESSORS: Final = 5
 _ADMITTED: Final = 3
 """Words that a found article must share with the customer's."""
 
@@ -66,14 +67,25 @@ def knowledge(case: Case) -> Plan | None:
     hits = [row for row in _hits(found[-1].result) if text(row, "audience") != "internal"]
     hits = [row for row in hits if case.overlap(f"{text(row, 'title')} {text(row, 'snippet')}") >= _ADMITTED]
     if hits:
-        identity = text(hits[0], "superseded_by") or text(hits[0], "id")
+        identity = _latest(case, hits[0])
         reads = case.read("get_article", article_id=identity)
         if reads:
             return Plan("", reads=reads)
-        body = text(case.row("articles", identity), "text", 4000) or text(hits[0], "snippet", 400)
+        row = case.row("articles", identity)
+        body = text(row, "text", 4000) or text(row, "snippet", 400)
+        if not body:
+            return Plan("decline", say=(case.tell("no_answer"),))
         return Plan("resolve", "answer", say=(case.tell("article", what=_best(case, body)),))
     calls = case.call("report_doc_gap", topic=clean(case.message, 80), question=clean(case.message, 300))
     return Plan("decline", "decline", say=(case.tell("no_answer"),), calls=calls)
+
+
+def _latest(case: Case, hit: Row) -> str:
+    """Return the id of the article that holds in place of a found one, as far as its successors are known."""
+    identity = text(hit, "id")
+    for _ in range(_SUCCESSORS):
+        identity = text(case.row("articles", identity), "superseded_by") or identity
+    return identity
 
 
 def _hits(result: Any) -> list[Row]:

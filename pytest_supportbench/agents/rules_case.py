@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pytest_supportbench.agents.rules_phrases import phrase
 from pytest_supportbench.agents.rules_text import LANGUAGES, Money, clean, decimal, language_of, plain, words
@@ -27,6 +28,13 @@ _TABLES: Final[Mapping[str, str]] = {
     "list_seats": "users",
 }
 _SENTENCE: Final = re.compile(r"(?<=[.;!?])\s+")
+_SPARED: Final = re.compile(
+    r"\b(?:leave\s(?:\S+\s){1,4}(?:alone|in peace|as)|leave\s(?:it|that|this|them)\b|(?:can|may|should)\sstay|"
+    r"not\sth(?:at|e other)\sone|don'?t\stouch|do\snot\stouch|deja\s|dejen\s|lassen\ssie|soll\sbleiben|"
+    r"nicht\santasten|ne\stouchez\spas|laissez\s)"
+)
+"""In the customer's words: what this sentence names is to be left alone."""
+
 _INNER: Final = {"seats": "users"}
 
 
@@ -56,13 +64,13 @@ class Case:
         self.entries = [entry for entry in observation.transcript if isinstance(entry, ToolEntry)]
         replies = [entry.message for entry in observation.transcript if isinstance(entry, CustomerEntry)]
         self.message = observation.customer.message
-        self.said = "\n".join([self.message, *replies])
+        self.messages = [self.message, *replies]
+        self.said = "\n".join(self.messages)
         self.text = plain(self.said)
         earlier = [entry.message for entry in observation.customer.history if entry.role == "customer"]
         self.context = plain("\n".join([*earlier[-3:], self.said]))
         self.replied = bool(replies)
         self.policies = [(policy.id, plain(policy.text)) for policy in observation.policies]
-        self.now = _instant(observation.as_of) or datetime(2000, 1, 1, tzinfo=UTC)
 
     # -- the customer
 
@@ -86,6 +94,20 @@ class Case:
         profile = text(self.customer, "language")[:2].lower()
         return language_of(plain(self.message), profile if profile in LANGUAGES else "en")
 
+    @cached_property
+    def now(self) -> datetime:
+        """The time of the case: on the customer's own clock where policies count days in the account's time zone."""
+        now = _instant(self.seen.as_of) or datetime(2000, 1, 1, tzinfo=UTC)
+        own = any("time zone" in sentence and "account" in sentence for sentence in self.sentences)
+        return self.local(now) if own else now
+
+    def local(self, moment: datetime) -> datetime:
+        """Return a moment on the clock of the customer's profile; unchanged where that cannot be done."""
+        try:
+            return moment.astimezone(ZoneInfo(text(self.customer, "timezone", 60) or "UTC"))
+        except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
+            return moment
+
     def wants(self, *intents: str) -> bool:
         """Tell whether the customer's words match one of the named sets of keywords."""
         return any(INTENTS[name].search(self.text) for name in intents)
@@ -96,7 +118,10 @@ class Case:
         return bool(wanted) and f" {wanted} " in self._joined
 
     def overlap(self, value: str) -> int:
-        """Return how many different words of four letters or more a text shares with the customer's."""
+        """Return how many different words of four letters or more a text shares with the customer's.
+
+        Sentences that ask to leave something alone do not count.
+        """
         return len({word for word in words(plain(value)) if len(word) > 3} & self._vocabulary)  # noqa: PLR2004
 
     @cached_property
@@ -105,7 +130,8 @@ class Case:
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
-        return frozenset(words(self.context))
+        kept = [part for part in _SENTENCE.split(self.context) if not _SPARED.search(part)]
+        return frozenset(words(" ".join(kept) or self.context))
 
     # -- the policies
 

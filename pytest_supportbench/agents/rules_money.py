@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import combinations
@@ -10,7 +10,7 @@ from typing import Final
 
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, day, instant, money, text
 from pytest_supportbench.agents.rules_credit import credit, refuse
-from pytest_supportbench.agents.rules_people import hand
+from pytest_supportbench.agents.rules_people import hand, open_disputes
 from pytest_supportbench.agents.rules_policy import (
     bank_days,
     credit_band,
@@ -18,10 +18,14 @@ from pytest_supportbench.agents.rules_policy import (
     trigger,
     window,
 )
-from pytest_supportbench.agents.rules_text import Money, amounts, dates, months
+from pytest_supportbench.agents.rules_text import Money, amounts, dates, months, plain, words
 from pytest_supportbench.protocol import ToolCall
 
 _PAID: Final = frozenset({"succeeded", "partially_refunded", "paid"})
+_INTERVALS: Final[Mapping[str, frozenset[str]]] = {
+    "year": frozenset({"year", "yearly", "annual", "annually"}),
+    "month": frozenset({"month", "monthly"}),
+}
 _CLOSE: Final = timedelta(days=3)
 _DOUBLE: Final = r"\b(?:duplicate|two payments|twice|second payment)"
 _TAKEN_LATER: Final = r"\bcancel"
@@ -62,8 +66,9 @@ def refund(case: Case) -> Plan | None:
     reads += case.need("charges") + (case.need("refunds") if "issue_refund" in case.tools else ())
     if reads:
         return Plan("", reads=reads)
-    if disputed and any(text(row, "status") == "open" for row in case.rows("disputes")):
-        return hand(case, "open_dispute", disputed.queue)
+    opened = open_disputes(case)
+    if disputed and opened:
+        return hand(case, "open_dispute", disputed.queue, about=opened)
     if case.wants("twice") or (case.wants("charged") and not case.wants("stopped") and list(_doubles(case))):
         found = _duplicates(case)
         if found:
@@ -180,8 +185,17 @@ def _named(case: Case) -> list[Row]:
 
 
 def _about(case: Case, charge: Row) -> str:
+    """Return what a payment was for, without the months of its period: these are no name of a thing."""
     plan = text(case.row("subscriptions", text(charge, "subscription_id")), "plan")
-    return f"{text(charge, 'description')} {plan}"
+    spoken = words(plain(f"{text(charge, 'description')} {plan}"))
+    return " ".join(word for word in spoken if not months(word))
+
+
+def _interval(case: Case, charge: Row) -> str:
+    """Return ``year`` or ``month`` where the records tell how often such a payment is due, else nothing."""
+    plan = case.row("subscriptions", text(charge, "subscription_id"))
+    spoken = words(plain(f"{text(plan, 'interval')} {text(plan, 'plan')} {text(charge, 'description')}"))
+    return next((name for name, forms in _INTERVALS.items() if forms & set(spoken)), "")
 
 
 def _regret(case: Case) -> Plan | None:
@@ -208,12 +222,13 @@ def _judged_by_age(case: Case, row: Row) -> Plan | None:
     if amount is None or paid is None:
         return None
     age = (case.now.date() - paid).days
-    limit = window(case, r"\brefund|\breturn|money back")
+    interval = _interval(case, row)
+    limit = window(case, r"\brefund|\breturn|money back", interval=interval)
     if limit is None:
         return refuse(case)
     if age <= limit:
         return _pay_back(case, [row], limit)
-    band = credit_band(case)
+    band = credit_band(case, interval)
     if band and band[0] <= age <= band[1]:
         return credit(case, amount, band[2], text(row, "id"))
     said = case.tell("too_late", amount=amount, date=paid, days=age, count=limit)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, instant, text
 from pytest_supportbench.agents.rules_policy import (
+    emergency_number,
     hand_over,
     proofs_wanted,
+    tells_id,
     told,
     trigger,
     triggers,
@@ -41,6 +43,9 @@ _NAMED: Final = re.compile(
     r"[Jj]e m'appelle)\s+([A-Z]\w+\s[A-Z]\w+)"
     r"|\b([A-Z]\w+\s[A-Z]\w+)\s+(?:here|aqui|hier|ici)\b"
 )
+_NEAR: Final = 40
+"""Characters before and after a code in which the means that it came by is looked for."""
+
 _CHANNELS: Final = (
     ("totp", re.compile(r"\b(?:authenticator|app|autenticador)\b")),
     ("sms", re.compile(r"\b(?:sms|text|texted|phone|movil|handy)\b")),
@@ -50,15 +55,30 @@ _SENDABLE: Final = ("email", "sms")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b")
 
 
-def hand(case: Case, reason: str, queue: str = "", *, urgent: bool = False, mark: str = "") -> Plan:
+def hand(
+    case: Case,
+    reason: str,
+    queue: str = "",
+    *,
+    urgent: bool = False,
+    mark: str = "",
+    about: Sequence[str] = (),
+) -> Plan:
     """Return the plan that hands the case over, or declines where no tool can do so.
 
-    ``mark`` (default: the reason) finds the policy whose words for the customer are passed on.
+    ``mark`` (default: the reason) finds the policy whose words for the customer are passed on. ``about`` are
+    the ids of the records that the case is about; the customer is told them where that policy says so.
     """
-    calls = hand_over(case, reason, queue, urgent=urgent)
+    calls = hand_over(case, reason, queue, urgent=urgent, about=about)
     if not calls:
         return Plan("decline", say=(case.tell("no"),))
-    return Plan("escalate", calls=calls, say=told(case, mark or reason))
+    said = [case.tell("reference", id=name) for name in about if tells_id(case, reason)]
+    number = emergency_number(case) if reason == "safety" else ""
+    if number:
+        said.append(case.tell("emergency", count=number))
+    taker = str(calls[0].arguments.get("queue", ""))
+    said += told(case, mark or reason) or told(case, f"`{taker}`")
+    return Plan("escalate", calls=calls, say=tuple(said))
 
 
 def spoken_trigger(case: Case) -> Plan | None:
@@ -70,7 +90,8 @@ def spoken_trigger(case: Case) -> Plan | None:
     for found in triggers(case):
         holds = _HOLDS.get(found.reason)
         if holds and holds(case):
-            return hand(case, found.reason, found.queue)
+            about = open_disputes(case) if found.reason == "open_dispute" else []
+            return hand(case, found.reason, found.queue, about=about)
     if case.wants("human"):
         return hand(case, "customer_request")
     if case.wants("takeover") and not case.wants("twice"):
@@ -78,11 +99,13 @@ def spoken_trigger(case: Case) -> Plan | None:
     return None
 
 
+def open_disputes(case: Case) -> list[str]:
+    """Return the ids of the customer's disputes that a bank has not decided yet."""
+    return [text(row, "id") for row in case.rows("disputes") if text(row, "status") == "open"]
+
+
 def _has_open_dispute(case: Case) -> bool:
-    rows = case.rows("disputes")
-    return any(text(row, "status") == "open" for row in rows) and case.wants(
-        "money_back", "dispute", "charged"
-    )
+    return bool(open_disputes(case)) and case.wants("money_back", "dispute", "charged")
 
 
 def _is_repeat(case: Case) -> bool:
@@ -90,10 +113,15 @@ def _is_repeat(case: Case) -> bool:
     return seen > 1 and case.wants("again")
 
 
+def is_exposed(case: Case) -> bool:
+    """Tell whether the customer says that a key got into other hands, and a tool can replace it."""
+    return case.wants("exposed") and case.wants("keys") and "rotate_api_key" in case.tools
+
+
 _HOLDS: Final[Mapping[str, Callable[[Case], bool]]] = {
     "customer_request": lambda case: case.wants("human"),
     "legal": lambda case: case.wants("legal"),
-    "security": lambda case: case.wants("security"),
+    "security": lambda case: case.wants("security") and not is_exposed(case),
     "privacy": lambda case: case.wants("privacy"),
     "suspected_takeover": lambda case: case.wants("takeover"),
     "ownership_dispute": lambda case: case.wants("ownership"),
@@ -107,6 +135,11 @@ def third_party(case: Case) -> Plan | None:
     if not case.customer or trigger(case, "unverified") is None:
         return None
     named = [found[0] or found[1] for found in _NAMED.findall(case.message[:2000])]
+    if not named and not case.wants("third_party"):
+        return None
+    reads = _delegates(case)
+    if reads:
+        return Plan("", reads=reads)
     known = [plain(text(row, "name")) for row in _acting(case)]
     is_known = any(plain(name) in known for name in named)
     is_stranger = bool(named) and not any(_shares_name(name, known) for name in named)
@@ -115,10 +148,19 @@ def third_party(case: Case) -> Plan | None:
     return hand(case, "unverified")
 
 
+def _delegate_ids(case: Case) -> list[str]:
+    listed = case.customer.get("delegates")
+    return [name for name in listed[:5] if isinstance(name, str)] if isinstance(listed, list) else []
+
+
+def _delegates(case: Case) -> tuple[ToolCall, ...]:
+    """Return the reads of the profiles of those who may act for the holder, as far as they are not known."""
+    unknown = [name for name in _delegate_ids(case) if not case.row("customers", name)]
+    return tuple(call for name in unknown for call in case.read("get_customer", customer_id=name))
+
+
 def _acting(case: Case) -> list[Row]:
-    delegates = case.customer.get("delegates")
-    names = delegates if isinstance(delegates, list) else []
-    return [case.customer, *(row for row in case.rows("customers") if row.get("id") in names)]
+    return [case.customer, *(row for name in _delegate_ids(case) if (row := case.row("customers", name)))]
 
 
 def _shares_name(name: str, known: list[str]) -> bool:
@@ -196,10 +238,13 @@ def _proven(case: Case) -> frozenset[str]:
 
 
 def _method(case: Case, code: str, used: set[str]) -> str:
-    """Return the means that a code came by: as said near it, as sent, else as on file."""
-    at = case.said.find(code)
-    near = plain(case.said[max(0, at - 40) : at + 40])
-    said = [method for method, pattern in _CHANNELS if pattern.search(near)]
+    """Return the means that a code came by: as said before it, or else after it, as sent, else as on file."""
+    message = next((message for message in case.messages if code in message), "")
+    at = message.find(code)
+    before, after = plain(message[max(0, at - _NEAR) : at]), plain(message[at : at + _NEAR])
+    last = {method: found[-1].start() for method, one in _CHANNELS if (found := [*one.finditer(before)])}
+    said = sorted(last, key=last.__getitem__, reverse=True)
+    said += [method for method, pattern in _CHANNELS if pattern.search(after)]
     sent = [str(entry.arguments.get("method")) for entry in case.writes("send_verification_code")]
     on_file = [text(row, "method") for row in case.rows("factors")]
     usual = [method for method in ("totp", "email", "sms") if method in on_file]

@@ -99,6 +99,30 @@ PHRASES: Final[Mapping[str, tuple[str, str, str, str]]] = {
         "Ich habe Ihren Fall an unser Team {queue} weitergegeben.",
         "J'ai transmis votre dossier à notre équipe {queue}.",
     ),
+    "reference": (
+        "The number on record is {id}.",
+        "El número registrado es {id}.",
+        "Die Nummer dazu ist {id}.",
+        "Le numéro enregistré est {id}.",
+    ),
+    "emergency": (
+        "If you are in danger, please call {count} now.",
+        "Si está en peligro, llame ahora al {count}.",
+        "Wenn Sie in Gefahr sind, rufen Sie bitte jetzt die {count} an.",
+        "Si vous êtes en danger, appelez maintenant le {count}.",
+    ),
+    "reported": (
+        "Our editors have your question as report {id}.",
+        "Nuestros redactores tienen su pregunta con el número {id}.",
+        "Unserer Redaktion liegt Ihre Frage unter der Nummer {id} vor.",
+        "Notre rédaction a votre question sous le numéro {id}.",
+    ),
+    "rotated": (
+        "I have rotated the API key that ends in {id}.",
+        "He renovado la clave de API que termina en {id}.",
+        "Ich habe den API-Schlüssel ersetzt, der auf {id} endet.",
+        "J'ai remplacé la clé d'API qui se termine par {id}.",
+    ),
     "done": ("It is done.", "Está hecho.", "Es ist erledigt.", "C'est fait."),
     "working_days": (
         "Banks take up to {count} working days.",

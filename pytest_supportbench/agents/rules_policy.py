@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from pytest_supportbench.agents.rules_case import Case
-from pytest_supportbench.agents.rules_text import Money, clean, decimal
+from pytest_supportbench.agents.rules_text import LONGEST, Money, clean, decimal
 from pytest_supportbench.protocol import ToolCall, ToolInfo
 
 _QUEUE: Final = re.compile(
@@ -24,8 +25,14 @@ _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP"}
 _WITHIN: Final = re.compile(r"\b(?:within|up to|for)\s+(\d{1,4})\s+(?:calendar\s+)?days\b")
 _BAND: Final = re.compile(r"\bbetween\s+day\s+(\d{1,4})\s+and\s+day\s+(\d{1,4})\b")
 _SHARE: Final = re.compile(r"\b(?:(half)|(\d{1,2}(?:\.\d+)?)\s?(?:percent|%))")
+_PLANS: Final = {"year": re.compile(r"\b(?:yearly|annual)"), "month": re.compile(r"\bmonthly\b")}
 _BANK_DAYS: Final = re.compile(r"\bbanks? take\w* up to (\d{1,2}) (?:working|business) days\b")
-_TOLD: Final = re.compile(r"\b(?:says|told|tells \w+ \w+)\s+that\s+([^.;]{8,200})")
+_TOLD: Final = re.compile(
+    r"(?:\b(?:reply|customer|member)\b[^.;]{0,80}?\b(?:says|told)|\btells \w+ \w+)\s+"
+    r"(?:the id[^.;]{0,40}? and\s+)?that\s+([^.;]{8,200})"
+)
+_TELLS_ID: Final = re.compile(r"\b(?:names|told|gives|says)\s+(?:that|the|its)\s+id\b")
+_EMERGENCY: Final = re.compile(r"\bemergency (?:number|line|service)s?(?: is| on| at)?\s+(\d{2,5})\b")
 _TELLS_TAIL: Final = re.compile(r",?\s+and\s+(?:names|says|gives)\b.*")
 _PROOF: Final = re.compile(r"\b(?:verif\w+|proofs?|proven|one-time code|code sent)\b")
 _DEMAND: Final = re.compile(r"\b(?:before|only after|must|requires?|needs?|only if|only when|first|until)\b")
@@ -106,20 +113,34 @@ def _sums(sentence: str) -> list[Money]:
     return found
 
 
-def window(case: Case, *topics: str) -> int | None:
-    """Return the days within which a sentence on all ``topics`` (patterns) allows something."""
+def _is_for_other(sentence: str, interval: str) -> bool:
+    """Tell whether a sentence speaks of yearly plans where the payment is monthly, or the other way round."""
+    spoken = {name for name, pattern in _PLANS.items() if pattern.search(sentence)}
+    return bool(interval and spoken) and interval not in spoken
+
+
+def window(case: Case, *topics: str, interval: str = "") -> int | None:
+    """Return the days within which a sentence on all ``topics`` (patterns) allows something.
+
+    ``interval`` is ``year`` or ``month`` where the payment is known to be for one; sentences on the other are not
+    for it.
+    """
     for sentence in case.sentences:
         match = _WITHIN.search(sentence)
-        if match and all(re.search(topic, sentence) for topic in topics):
+        if (
+            match
+            and not _is_for_other(sentence, interval)
+            and all(re.search(topic, sentence) for topic in topics)
+        ):
             return int(match[1])
     return None
 
 
-def credit_band(case: Case) -> tuple[int, int, Decimal] | None:
+def credit_band(case: Case, interval: str = "") -> tuple[int, int, Decimal] | None:
     """Return first day, last day and share (0 to 1) of a rule that gives credit in place of a late refund."""
     for sentence in case.sentences:
         match = _BAND.search(sentence)
-        if match and "credit" in sentence:
+        if match and "credit" in sentence and not _is_for_other(sentence, interval):
             share = _SHARE.search(sentence)
             part = Decimal(1) if not share else Decimal("0.5") if share[1] else Decimal(share[2]) / 100
             return int(match[1]), int(match[2]), part
@@ -138,11 +159,21 @@ def told(case: Case, mark: str) -> tuple[str, ...]:
         return ()
     for policy in case.seen.policies:
         if mark in policy.text.casefold():
-            found = _TOLD.search(policy.text)
+            found = _TOLD.search(clean(policy.text, LONGEST))
             if found:
-                said = clean(_TELLS_TAIL.sub("", found[1]))
+                said = clean(_TELLS_TAIL.sub("", found[1])).replace(" and that ", " and ")
                 return (f"{said[:1].upper()}{said[1:]}.",)
     return ()
+
+
+def tells_id(case: Case, mark: str) -> bool:
+    """Tell whether the policy that contains ``mark`` wants the customer told the id of what the case is about."""
+    return any(mark in policy and _TELLS_ID.search(policy) for _, policy in case.policies)
+
+
+def emergency_number(case: Case) -> str:
+    """Return the emergency number that policies want named; empty where they name none."""
+    return next((match[1] for sentence in case.sentences if (match := _EMERGENCY.search(sentence))), "")
 
 
 def wants_proof(case: Case, topic: str) -> bool:
@@ -158,8 +189,12 @@ def proofs_wanted(case: Case) -> int:
     return 2 if any(_TWO.search(sentence) for sentence in case.sentences) else 1
 
 
-def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False) -> tuple[ToolCall, ...]:
-    """Return the call that hands the case over; empty where no such tool is permitted.
+def hand_over(
+    case: Case, reason: str, queue: str = "", *, urgent: bool = False, about: Sequence[str] = ()
+) -> tuple[ToolCall, ...]:
+    """Return the call that hands the case over, with the ids of the records that it is ``about``.
+
+    Empty where no such tool is permitted.
 
     The queue is the given one, else what a policy names for the reason, else the usual one. A choice that the
     tool does not offer becomes the one that it offers first.
@@ -174,6 +209,7 @@ def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False)
         "reason": reason,
         "summary": clean(case.message, 400) or "The customer wrote without words.",
         "customer_id": case.subject or None,
+        "references": [name for name in about if name] or None,
         "priority": "urgent" if urgent else None,
     }
     properties = tool.parameters.get("properties")
@@ -188,7 +224,10 @@ def hand_over(case: Case, reason: str, queue: str = "", *, urgent: bool = False)
     offered = _choices(tool, schemas.get("queue"))
     if "queue" in arguments:
         arguments["queue"] = next((name for name in queues if name in offered), arguments["queue"])
-    chosen = {name: _offered(value, _choices(tool, schemas.get(name))) for name, value in arguments.items()}
+    chosen = {
+        name: value if name == "references" else _offered(value, _choices(tool, schemas.get(name)))
+        for name, value in arguments.items()
+    }
     return (ToolCall(tool=tool.name, arguments=chosen),)
 
 

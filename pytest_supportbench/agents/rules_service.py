@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pytest_supportbench.agents.rules_case import Case, Plan, Row, instant, text
-from pytest_supportbench.agents.rules_people import hand
+from pytest_supportbench.agents.rules_people import hand, is_exposed
 from pytest_supportbench.agents.rules_policy import trigger
-from pytest_supportbench.agents.rules_text import clean, dates, emails, moment, plain
+from pytest_supportbench.agents.rules_text import LONGEST, clean, dates, emails, moment, plain
 from pytest_supportbench.protocol import ToolCall
 
 _ROLES: Final = ("owner", "admin", "billing_admin", "security_admin")
@@ -22,8 +22,9 @@ def erase(case: Case) -> Plan | None:
     reads = () if case.has("holds") else case.read("list_holds", customer_id=case.subject or None)
     if reads:
         return Plan("", reads=reads)
-    if any(text(row, "status") in {"", "active"} for row in case.rows("holds")):
-        return hand(case, "legal") if trigger(case, "legal") else Plan("decline", say=(case.tell("no"),))
+    held = _held(case)
+    if held:
+        return held
     calls = case.call("delete_profile", customer_id=case.subject) if case.subject else ()
     return Plan("resolve", "update_account", calls=calls) if calls else hand(case, "privacy")
 
@@ -36,13 +37,24 @@ def purge(case: Case) -> Plan | None:
     reads = () if case.has("holds") else case.read("list_holds", workspace_id=workspace)
     if reads:
         return Plan("", reads=reads)
-    if any(text(row, "status") in {"", "active"} for row in case.rows("holds")):
-        return hand(case, "legal") if trigger(case, "legal") else Plan("decline", say=(case.tell("no"),))
+    held = _held(case)
+    if held:
+        return held
     if not _is_admin(case):
         return _ask_admins(case, workspace, "delete_data")
     scope = next((name for name in ("messages", "files", "backups") if case.mentions(name)), "")
     calls = case.call("purge_data", workspace_id=workspace, scope=scope) if scope else ()
     return Plan("resolve", "update_account", calls=calls) if calls else None
+
+
+def _held(case: Case) -> Plan | None:
+    """Return the hand-over, or the refusal, that a hold in force leads to; only its status lifts a hold."""
+    rows = [row for row in case.rows("holds") if text(row, "status") in {"", "active"}]
+    if not rows:
+        return None
+    if not trigger(case, "legal"):
+        return Plan("decline", say=(case.tell("no"),))
+    return hand(case, "legal", about=[text(row, "id") for row in rows])
 
 
 def partner(case: Case) -> Plan | None:
@@ -127,7 +139,7 @@ def _ask_admins(case: Case, workspace: str, action: str) -> Plan:
 
 def access(case: Case) -> Plan | None:
     """End sessions, replace the API key that the message names, or turn single sign-on off."""
-    if case.wants("key") and "rotate_api_key" in case.tools:
+    if (case.wants("key") or is_exposed(case)) and "rotate_api_key" in case.tools:
         return _rotate(case)
     if case.wants("sessions") and "revoke_sessions" in case.tools:
         mine = [
@@ -152,11 +164,21 @@ def _rotate(case: Case) -> Plan | None:
     if reads:
         return Plan("", reads=reads)
     live = [row for row in case.rows("api_keys") if text(row, "status") in {"", "active"}]
-    named = [row for row in live if case.mentions(text(row, "name")) or case.mentions(text(row, "last_four"))]
-    found = named or live
+    ends = [row for row in live if _is_quoted(case, text(row, "last_four"))]
+    found = ends or [row for row in live if case.mentions(text(row, "name"))] or live
     if len(found) != 1:
         return None
-    return Plan("resolve", "update_account", calls=case.call("rotate_api_key", key_id=text(found[0], "id")))
+    name = text(found[0], "id")
+    calls = case.call("rotate_api_key", key_id=name)
+    if is_exposed(case) and trigger(case, "security"):
+        told = hand(case, "security", about=[name])
+        return Plan("escalate", calls=calls + told.calls, say=told.say)
+    return Plan("resolve", "update_account", calls=calls)
+
+
+def _is_quoted(case: Case, ending: str) -> bool:
+    """Tell whether the customer wrote the ending of a key, letter by letter."""
+    return bool(ending) and re.search(rf"(?<!\w){re.escape(ending)}(?!\w)", case.said[:LONGEST]) is not None
 
 
 def paperwork(case: Case) -> Plan | None:
@@ -192,12 +214,7 @@ def callback(case: Case) -> Plan | None:
     """Arrange a call at the time that the message names, on the customer's clock; ask where it names none."""
     if not case.wants("callback") or "create_callback" not in case.tools or not case.subject:
         return None
-    now = case.now
-    try:
-        now = now.astimezone(ZoneInfo(text(case.customer, "timezone", 60) or "UTC"))
-    except (ZoneInfoNotFoundError, ValueError, OSError, OverflowError):
-        now = case.now
-    at = moment(case.text, now)
+    at = moment(case.text, case.local(case.now))
     if at is None:
         slots = tuple(slot for slot in case.seen.slots if slot == "date")
         return Plan("ask", say=(case.tell("ask", what="date"),), asks=slots)

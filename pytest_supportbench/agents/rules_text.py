@@ -45,7 +45,10 @@ _AMOUNT: Final = re.compile(
 )
 _CODE: Final = re.compile(r"(?<![\w.,+-])(\d{6})(?![\w.,-]\w|\d)")
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_PHONE: Final = re.compile(r"(?<![\w.])\+?\d[\d\s()/-]{7,18}\d(?!\w)")
+_PHONE: Final = re.compile(r"(?<![\w.])\+?\d[\d \t\xa0()/-]{7,18}\d(?!\w)")
+_ONLY_CODES: Final = re.compile(r"\d{6}(?:[\s()/-]+\d{6})+")
+"""What looks like a telephone number and is codes one after the other."""
+
 _CLOCK: Final = re.compile(r"\b(\d{1,2})(?:[:.h](\d{2}))?\s*(a\.?m\.?|p\.?m\.?|uhr|h\b|o'clock)?")
 _WEEKDAYS: Final = {
     name: number
@@ -139,8 +142,15 @@ def months(text: str) -> frozenset[int]:
 
 
 def codes(text: str) -> list[str]:
-    """Return what may be one-time codes: whole numbers of six digits."""
-    return list(dict.fromkeys(_CODE.findall(text)))
+    """Return what may be one-time codes: whole numbers of six digits, the last groups of telephone numbers aside."""
+    spans = [found.span() for found in _PHONE.finditer(text) if _is_phone(found[0])]
+    return list(
+        dict.fromkeys(
+            found[0]
+            for found in _CODE.finditer(text)
+            if not any(start <= found.start() < end for start, end in spans)
+        )
+    )
 
 
 def emails(text: str) -> list[str]:
@@ -150,7 +160,12 @@ def emails(text: str) -> list[str]:
 
 def phones(text: str) -> list[str]:
     """Return the phone numbers in a text, in order, as written."""
-    return [found.strip() for found in dict.fromkeys(_PHONE.findall(text)) if not _ISO.search(found)]
+    return [found.strip() for found in dict.fromkeys(_PHONE.findall(text)) if _is_phone(found)]
+
+
+def _is_phone(found: str) -> bool:
+    """Tell a telephone number from a date and from codes one after the other, which have the same signs."""
+    return not _ISO.search(found) and not _ONLY_CODES.fullmatch(found.strip())
 
 
 def moment(text: str, now: datetime) -> datetime | None:

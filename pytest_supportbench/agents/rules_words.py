@@ -1,8 +1,8 @@
 """The keywords by which the `rules` agent tells what a customer wants, in English, Spanish, German and French.
 
 They are common wordings of such requests; none is here for the sake of one scenario. They are of
-`rules_text.plain` text (no capitals, no accents) and match whole words; a ``*`` stands for any ending, and a ``_``
-for up to three words in between.
+`rules_text.plain` text (no capitals, no accents) and match whole words; a ``*`` stands for any ending, a ``_`` for
+up to three words in between, and an apostrophe may be missing, as many people type.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ def _any(*texts: str) -> re.Pattern[str]:
     """Return one pattern for the keywords, which are separated by ``|``."""
     parts = []
     for keyword in "|".join(texts).split("|"):
-        pattern = re.escape(keyword.strip()).replace(r"\ ", r"\s").replace(r"\*", r"\w*")
+        pattern = re.escape(keyword.strip()).replace(r"\ ", r"\s").replace(r"\*", r"\w*").replace("'", "'?")
         parts.append(pattern.replace(r"\s_\s", r"\s(?:\S{1,30}\s){0,3}").replace("_", r"\S{1,30}"))
     return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)")
 
 
 INTENTS: Final[dict[str, re.Pattern[str]]] = {
     "safety": _any(
-        "kill myself|hurt myself|harm myself|suicid*|end my life|hurt somebody|hurt someone|want to die",
-        "matarme|hacerme dano|umbringen|das leben nehmen|me tuer|me faire du mal",
+        "kill myself|hurt myself|harm myself|suicid*|end my life|take my life|hurt somebody|hurt someone|want to die",
+        "don't want to live|matarme|hacerme dano|quitarme la vida|no quiero vivir|umbringen|das leben nehmen",
+        "mir _ antun|mir _ anzutun|selbstmord*|suizid*|nicht mehr leben|me tuer|me faire du mal|en finir avec la vie",
+        "mettre fin a mes jours",
     ),
     "bereavement": _any(
         "passed away|has died|died in|died on|died last|death certificate|deceased|my late _|widow*|estate of",
@@ -31,7 +33,7 @@ INTENTS: Final[dict[str, re.Pattern[str]]] = {
         "est decede*|decede*|deces|est mort*",
     ),
     "human": _any(
-        "speak to a human|talk to a human|real person|human being|speak to a person|talk to a person",
+        "speak to a human|talk to a human|real person|human being|speak to a person|talk to a person|want a person",
         "speak to a manager|speak with a manager|your manager|supervisor|speak to someone|talk to someone",
         "a human please|hablar con una persona|persona real|mit einem menschen|echten menschen|einem mitarbeiter",
         "parler a un humain|parler a une personne|vraie personne|un conseiller",
@@ -85,13 +87,15 @@ INTENTS: Final[dict[str, re.Pattern[str]]] = {
         "plus acces|perdu mon telephone|vole mon telephone|n'ai plus acces",
     ),
     "twice": _any(
-        "twice|two times|double|doubled|duplicate*|paid two|charged two|second charge|second payment|both times",
+        "twice|two times|double charge*|double payment*|double billing|charged double|billed double|paid double",
+        "doubled|duplicate*|paid two|charged two|second charge|second payment|both times",
         "dos veces|doble|duplicad*|cobro doble|doppelt*|zweimal|zwei mal|deux fois|double|debite deux",
     ),
     "money_back": _any(
         "refund*|money back|pay me back|return the money|return my money|reimburse*",
         "reembols*|devolucion|devuelv*|devolver|dinero de vuelta|erstatt*|ruckerstatt*|geld zuruck",
-        "zuruckzahl*|zuruckerhalten|rembours*|rendre mon argent|rendez|want it back",
+        "zuruckzahl*|zuruckerhalten|rembours*|rendre mon argent|rendez|want it back|want that back|have it back",
+        "have that back|get it back|get that back|bekomme ich _ zuruck|haben _ zuruck",
     ),
     "charged": _any(
         "charged|charge|took money|taken money|billed|debited|deducted|on my card|on my statement",
@@ -160,15 +164,24 @@ INTENTS: Final[dict[str, re.Pattern[str]]] = {
     "change": _any(
         "change|update|replace|correct|set _ to|new|cambiar|actualizar|corregir|nuevo|nueva|andern",
         "aktualisieren|neue|neuen|neues|changer|modifier|mettre a jour|nouvelle|nouveau",
+        "instead|en lugar de|en vez de|stattdessen|a la place",
     ),
     "sessions": _any(
         "log out everywhere|sign out everywhere|all sessions|end all sessions|log me out|lost my laptop|stolen laptop",
         "cerrar sesion|todas las sesiones|uberall abmelden|alle sitzungen|toutes les sessions|deconnecter",
     ),
+    "keys": _any("key|keys|token*|secret|clave*|schlussel|cle|cles"),
+    "exposed": _any(
+        "leaked|exposed|published|made public|public repo*|on github|posted _ online|lost _ key|compromised",
+        "filtrad*|publicad*|expuest*|offentlich*|veroffentlicht|geleakt|publie*|divulgue*|fuite",
+    ),
     "key": _any("api key|api-key|api token|clave api|clave de api|api-schlussel|cle api|cle d'api"),
     "sso": _any("sso|single sign-on|single sign on|inicio de sesion unico|authentification unique"),
     "export": _any("audit log|audit-log|registro de auditoria|auditprotokoll|prufprotokoll|journal d'audit"),
-    "purge": _any("purge|destroy _ data|wipe|delete all messages|vaciar|vernichten|purger"),
+    "purge": _any(
+        "purge|destroy _ data|wipe|delete all messages|remove all messages|erase all messages",
+        "vaciar|vernichten|purger",
+    ),
     "document": _any(
         "dpa|data processing agreement|data processing addendum|send me the contract|copy of _ contract|soc 2 report",
         "contrato|acuerdo de tratamiento|auftragsverarbeitung*|avv|vertrag|contrat|accord de traitement",
