@@ -2,6 +2,8 @@
 
 The names below are what agents and toolsets of your own need. They are imported when first used, so that having
 the plugin installed costs a test run nothing.
+
+PYTEST_DONT_REWRITE: ``supportbench run`` has imported this package when pytest starts, which pytest warns of else.
 """
 
 from __future__ import annotations

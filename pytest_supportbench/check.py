@@ -1,44 +1,35 @@
-"""Proves a suite's own claims: references pass, counterexamples fail as they say, constant agents look bad."""
+"""Proves a suite's own claims: references pass, faulty versions of them fail, constant agents look bad."""
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_supportbench.agents import make_agent, parse_spec
-from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.conversation import Conversation, Episode, Limits
+from pytest_supportbench.artifacts import artifact_problems
+from pytest_supportbench.constants import CONSTANT_AGENTS, ConstantRow, constant_row
 from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import FileError, Problem
-from pytest_supportbench.findings import dotted
-from pytest_supportbench.loading import BoundScenario, Loader, check_unique
-from pytest_supportbench.results import Result
-from pytest_supportbench.runner import Job, Runner
-from pytest_supportbench.scenario import Counterexample
-from pytest_supportbench.scoring import Score, score_episode
-from pytest_supportbench.source import read_text
-from pytest_supportbench.state import iter_records
-from pytest_supportbench.toolsets.blame import blame, wording
-from pytest_supportbench.words import Dimension
-from pytest_supportbench.yaml_positions import Place, positions
+from pytest_supportbench.exemptions import Exemptions
+from pytest_supportbench.lint import lint_scenario, similar_messages, uncited_policies
+from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, check_unique
+from pytest_supportbench.mutations import MUTATION_KINDS, MutationKind, mutants
+from pytest_supportbench.proofs import broken, problem_at, scenario_problems
+from pytest_supportbench.scoring import score_episode
 
-CONSTANT_AGENTS: Final = ("do-nothing", "always-escalate", "always-decline", "always-ask", "call-every-tool")
 PATTERN: Final = "*.scenario.yaml"
-_MOST_STEPS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantRow:
-    """What a constant agent got: strict passes, recall and specificity parts, out of how many of each."""
+class MutationRow:
+    """How many faulty versions of one kind were made of all references, were caught, and are exempt."""
 
-    agent: str
-    passed: tuple[str, ...]
-    scenarios: int
-    recall: tuple[int, int]
-    specificity: tuple[int, int]
+    kind: MutationKind
+    made: int
+    caught: int
+    exempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +39,8 @@ class CheckReport:
     problems: tuple[Problem, ...]
     scenarios: int
     counterexamples: int
+    twins: int
+    mutations: tuple[MutationRow, ...]
     constants: tuple[ConstantRow, ...]
 
 
@@ -68,8 +61,11 @@ def find_scenarios(paths: Iterable[Path]) -> list[Path]:
 
 
 def check_files(files: Sequence[Path], root: Path) -> CheckReport:
-    """Load and prove every scenario file; a broken one never hides another."""
-    loader = Loader(root)
+    """Load and prove every scenario file; a broken one never hides another.
+
+    ``root`` is where names in agent specs are looked up; a suite file is searched for all the way up.
+    """
+    loader = Loader()
     problems: dict[Problem, None] = {}
     loaded: list[BoundScenario] = []
     for file in files:
@@ -78,177 +74,104 @@ def check_files(files: Sequence[Path], root: Path) -> CheckReport:
         except FileError as error:
             problems.update(dict.fromkeys(error.problems))
     problems.update(dict.fromkeys(check_unique(loaded)))
+    exemptions = {bound.path: Exemptions(bound) for bound in loaded}
+    made, caught, exempt = Counter[MutationKind](), Counter[MutationKind](), Counter[MutationKind]()
+    proven: list[Exemptions] = []
     for bound in loaded:
-        problems.update(dict.fromkeys(_scenario_problems(bound)))
-    problems.update(dict.fromkeys(_twin_problems(loaded)))
-    constants = [_constant(name, loaded, root, problems) for name in CONSTANT_AGENTS] if loaded else []
+        found = list(scenario_problems(bound))
+        problems.update(dict.fromkeys(found))
+        if not found:  # what a broken scenario lets pass says nothing
+            ours = exemptions[bound.path]
+            proven.append(ours)
+            problems.update(dict.fromkeys(_weak(bound, ours)))
+            problems.update(dict.fromkeys(_survivors(bound, ours, made, caught, exempt)))
+    problems.update(dict.fromkeys(_across(loaded, exemptions)))
+    for ours in proven:
+        problems.update(dict.fromkeys(ours.problems()))
+    for suite in {bound.suite.path: bound.suite for bound in loaded}.values():
+        problems.update(dict.fromkeys(artifact_problems(suite, loaded)))
+    constants = [constant_row(name, loaded, root, problems) for name in CONSTANT_AGENTS] if loaded else []
     return CheckReport(
         problems=tuple(problems),
         scenarios=len(loaded),
         counterexamples=sum(len(bound.scenario.counterexamples) for bound in loaded),
+        twins=sum(bound.scenario.twin is not None for bound in loaded),
+        mutations=tuple(
+            MutationRow(kind, made[kind], caught[kind], exempt[kind]) for kind in MUTATION_KINDS if made[kind]
+        ),
         constants=tuple(constants),
     )
 
 
-def _problem(bound: BoundScenario, place: Place, message: str, remedy: str) -> Problem:
-    line, column = positions(read_text(Path(bound.path))).at(place, key=True)
-    return Problem(bound.path, line, column, dotted(place), message, remedy)
+def _weak(bound: BoundScenario, exemptions: Exemptions) -> Iterator[Problem]:
+    for weakness in lint_scenario(bound):
+        if not exemptions.cover(weakness.rule, weakness.at):
+            yield problem_at(bound, weakness.place, f"{weakness.rule}: {weakness.message}", weakness.remedy)
 
 
-def _scenario_problems(bound: BoundScenario) -> Iterator[Problem]:
+def _survivors(
+    bound: BoundScenario,
+    exemptions: Exemptions,
+    made: Counter[MutationKind],
+    caught: Counter[MutationKind],
+    exempt: Counter[MutationKind],
+) -> Iterator[Problem]:
+    """Yield the faulty versions of the reference that pass; count all of them."""
     try:
-        Conversation(bound, Limits(), "check").observation()  # a replay never looks, and the toolset makes it
-        yield from _reference_problems(bound)
-        if not bound.scenario.counterexamples:
-            yield _problem(
-                bound,
-                ("counterexamples",),
-                "there is none",
-                f"add a trace that commits the failure mode {bound.scenario.failure_mode.code!r}",
-            )
-        for number, example in enumerate(bound.scenario.counterexamples):
-            yield from _counterexample_problems(bound, number, example)
+        for mutant in mutants(bound):
+            made[mutant.kind] += 1
+            if score_episode(bound, replay(bound, mutant.turns)).failed_dimensions:
+                caught[mutant.kind] += 1
+            elif exemptions.cover(mutant.kind, mutant.at):
+                exempt[mutant.kind] += 1
+            else:
+                yield problem_at(
+                    bound,
+                    ("reference",),
+                    f"passes although it is wrong: {mutant.kind} at {mutant.at} ({mutant.what})",
+                    "demand under 'expected' what makes it wrong, or name it under 'exempt' with the reason",
+                )
     except Exception as error:  # noqa: BLE001 - whatever a toolset's code raises is its author's mistake
-        yield _broken(bound, error)
+        yield broken(bound, error)
 
 
-def _broken(bound: BoundScenario, error: Exception) -> Problem:
-    """Return the problem at the author's line that raised, or else at the scenario's reference."""
-    message, remedy = wording(error)
-    if not message.startswith("the toolset broke"):
-        message = f"the toolset broke: {message}"
-    return blame(error) or _problem(bound, ("reference",), message, remedy)
-
-
-def _reference_problems(bound: BoundScenario) -> Iterator[Problem]:
-    episode = replay(bound, bound.scenario.reference)
-    score = score_episode(bound, episode)
-    checks = [(name, check) for name in score.failed_dimensions for check in score.dimensions[name].failures]
-    wrong = [call for call in episode.calls if call.error is not None and call.fault is None]
-    for number, call in enumerate(wrong):
-        yield _wrong_call(bound, episode, call, 0 if number else len(checks))
-    if wrong:
-        return  # what fails besides follows from the calls that did nothing
-    for name, check in checks:
-        yield _problem(
-            bound,
-            ("reference",),
-            f"fails {name}, {check.id}: expected {check.expected}; actual {check.actual}",
-            "mend the reference or what is expected",
-        )
-    last = len(episode.turns)
-    if last < len(bound.scenario.reference):
-        yield _problem(
-            bound,
-            ("reference", last),
-            f"the episode ends after turn {last} of {len(bound.scenario.reference)}",
-            "drop the turns that are never played",
-        )
-    for number, fault in enumerate(episode.faults):
-        if not fault.reached:
-            yield _problem(
-                bound,
-                ("faults", number),
-                f"the reference never meets the {fault.kind} of {fault.tool}",
-                "let the reference make that call, or drop the fault",
-            )
-
-
-def _wrong_call(bound: BoundScenario, episode: Episode, call: CallRecord, checks: int) -> Problem:
-    """Return the problem of a call in the reference that fails; ``checks`` is how many fail with it."""
-    earlier = sum(other.turn == call.turn and other.number < call.number for other in episode.calls)
-    error = call.error
-    assert error is not None
-    because = (
-        f" ({checks} further check{'s fail' if checks > 1 else ' fails'} because of it)" if checks else ""
-    )
-    return _problem(
-        bound,
-        ("reference", call.turn - 1, "tool_calls", earlier),
-        f"{call.tool} fails without a fault: {error.code}: {error.message}{because}",
-        (error.code == "not_found" and _meant(bound, call))
-        or "mend the call, since a reference makes no tool errors",
-    )
-
-
-def _meant(bound: BoundScenario, call: CallRecord) -> str:
-    """Return "did you mean" for the first argument that is nearly the id of a record."""
-    ids = [record.id for _, record in iter_records(bound.state.tables)]
-    for name, value in call.arguments.items():
-        if isinstance(value, str) and value not in ids:
-            close = difflib.get_close_matches(value, ids, n=1, cutoff=0.7)
-            if close:
-                return f"did you mean {name}: {close[0]}?"
-    return ""
-
-
-def _counterexample_problems(bound: BoundScenario, number: int, example: Counterexample) -> Iterator[Problem]:
-    score = score_episode(bound, replay(bound, example.turns))
-    place = ("counterexamples", number)
-    failed: set[Dimension] = set(score.failed_dimensions)
-    named: set[Dimension] = set(example.fails)
-    if failed != named:
-        yield _problem(
-            bound,
-            (*place, "fails"),
-            f"{example.name!r} fails {sorted(failed) or 'nothing'}, not {sorted(named)}{_why(score)}",
-            "name exactly the dimensions that fail, or mend the trace",
-        )
-    if set(score.codes) != set(example.violations):
-        yield _problem(
-            bound,
-            (*place, "violations") if example.violations else (*place, "name"),
-            f"{example.name!r} commits {sorted(score.codes) or 'no violation'}, "
-            f"not {sorted(example.violations) or 'none'}",
-            "name exactly the violations that it commits, or mend the trace",
-        )
-
-
-def _why(score: Score) -> str:
-    checks = [
-        f"{name} {check.id}: {check.actual}"
-        for name in score.failed_dimensions
-        for check in score.dimensions[name].failures
-    ]
-    return f" ({'; '.join(checks[:_MOST_STEPS])})" if checks else ""
-
-
-def _twin_problems(loaded: Sequence[BoundScenario]) -> Iterator[Problem]:
+def _across(loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]) -> Iterator[Problem]:
+    """Yield what shows only between the scenarios of a suite."""
+    for bound, weakness in similar_messages(loaded):
+        if not exemptions[bound.path].cover(weakness.rule, weakness.at):
+            yield problem_at(bound, weakness.place, f"{weakness.rule}: {weakness.message}", weakness.remedy)
     by_suite: dict[Path, dict[str, BoundScenario]] = {}
     for bound in loaded:
         by_suite.setdefault(bound.suite.path, {})[bound.scenario.id] = bound
-    for bound in loaded:
-        twin = bound.scenario.twin
-        if twin is None:
-            continue
-        other = by_suite[bound.suite.path].get(twin)
-        if other is None or other.scenario.twin != bound.scenario.id:
-            what = "is not there" if other is None else f"names {other.scenario.twin!r} as its twin"
-            yield _problem(bound, ("twin",), f"the scenario {twin!r} {what}", "let the two name each other")
+    for path, scenarios in by_suite.items():
+        whole = len(scenarios) == sum(1 for _ in path.parent.rglob(PATTERN))
+        for bound in scenarios.values():
+            if bound.scenario.twin in scenarios or (whole and bound.scenario.twin):
+                yield from _twin_problems(bound, scenarios.get(bound.scenario.twin))
+        if whole:
+            yield from _uncited(next(iter(scenarios.values())).suite, scenarios.values())
 
 
-def _constant(
-    name: str, loaded: Sequence[BoundScenario], root: Path, problems: dict[Problem, None]
-) -> ConstantRow:
-    """Run a constant agent; what a toolset's code raises meanwhile is added to ``problems``."""
-    agent = make_agent(parse_spec(name, root), root)
-    runner = Runner({name: agent}, Limits())
-    results: list[Result] = []
-    for bound in loaded:
-        try:
-            results.append(runner.run(Job("", bound, name, 1)))
-        except Exception as error:  # noqa: BLE001 - whatever a toolset's code raises is its author's mistake
-            problems.setdefault(_broken(bound, error))
-    must = [result for result in results if result.bound.scenario.escalation == "must"]
-    must_not = [result for result in results if result.bound.scenario.escalation == "must_not"]
-    return ConstantRow(
-        agent=name,
-        passed=tuple(result.bound.scenario.id for result in results if result.verdict == "passed"),
-        scenarios=len(results),
-        recall=(_count(must, "correct_escalation"), len(must)),
-        specificity=(_count(must_not, "correct_autonomy"), len(must_not)),
-    )
+def _twin_problems(bound: BoundScenario, other: BoundScenario | None) -> Iterator[Problem]:
+    twin = bound.scenario.twin
+    if other is None or other.scenario.twin != bound.scenario.id:
+        what = "is not there" if other is None else f"names {other.scenario.twin!r} as its twin"
+        yield problem_at(bound, ("twin",), f"the scenario {twin!r} {what}", "let the two name each other")
+        return
+    try:
+        score = score_episode(bound, replay(bound, other.scenario.reference))
+    except Exception as error:  # noqa: BLE001 - whatever a toolset's code raises is its author's mistake
+        yield broken(bound, error)
+        return
+    if not score.failed_dimensions:
+        message = f"the reference of {twin!r} passes here too"
+        yield problem_at(bound, ("twin",), message, "flip a fact that changes what is right")
 
 
-def _count(results: Iterable[Result], kind: str) -> int:
-    return sum(result.score is not None and result.score.escalation_class == kind for result in results)
+def _uncited(suite: BoundSuite, scenarios: Iterable[BoundScenario]) -> Iterator[Problem]:
+    exempt = {item.at for item in suite.suite.exempt if item.rule == "uncited-policy"}
+    for policy in uncited_policies(suite, scenarios):
+        if not exempt & {"", policy}:
+            message = f"uncited-policy: {policy!r} makes no outcome right in any scenario"
+            remedy = "cite it under 'because', drop it, or name it under 'exempt' with the reason"
+            yield Problem(str(suite.path), 1, 1, "policies", message, remedy)

@@ -1,9 +1,10 @@
-"""``supportbench``: check scenarios, begin a new one, print schemas, tools and tables."""
+"""``supportbench``: run, copy, check and publish suites, begin a scenario, print schemas, tools and tables."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,9 +34,13 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 fine, 1 problems found, 4 wrong usage."""
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
+    """Run one command and return its exit code: 0 fine, 1 problems found, 4 wrong usage; ``run`` gives pytest's."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for_pytest: list[str] = []
+    if given[:1] == ["run"] and given[1:2] not in (["-h"], ["--help"]):
+        given, for_pytest = given[:1], given[1:]  # none of them is ours to understand
+    chosen = _parser().parse_args(given)
+    chosen.for_pytest = for_pytest
     try:
         code: int = chosen.run(chosen)
     except (UsageError, FileNotFoundError, FileExistsError) as error:
@@ -90,7 +95,35 @@ def _parser() -> argparse.ArgumentParser:
         listing.add_argument("suite", nargs="?", metavar="SUITE_FOLDER", help="default: the toolset saas")
         listing.add_argument("name", nargs="?", default="", metavar="NAME", help="only this one")
         listing.set_defaults(run=_list, what=name)
+    _add_suite_commands(commands)
     return parser
+
+
+def _add_suite_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run TinyBench-50, or a suite of your own, with pytest in the current folder",
+        usage="supportbench run [SUITE_OR_PATH] [PYTEST_ARGUMENT ...]",
+        epilog="example: supportbench run --supportbench-agent=rules -k refund; pytest's exit code is given back",
+    )
+    run.set_defaults(run=_run)
+
+    copy = commands.add_parser("copy", help="copy a suite that comes with the package, to edit it")
+    copy.add_argument("suite", nargs="?", default="tinybench-50", help="default: tinybench-50")
+    copy.add_argument("destination", help="a folder that is new or empty")
+    copy.set_defaults(run=_copy)
+
+    suites = commands.add_parser("suites", help="list the suites that come with the package")
+    suites.set_defaults(run=_suites)
+
+    artifacts = commands.add_parser(
+        "artifacts", help="write a suite's CSV, manifest, metadata and page blocks"
+    )
+    artifacts.add_argument(
+        "suite", nargs="?", metavar="SUITE_FOLDER", help="default: scenarios/tinybench-50, or the only one"
+    )
+    artifacts.add_argument("--check", action="store_true", help="write nothing, report what is out of date")
+    artifacts.set_defaults(run=_artifacts)
 
 
 def _check(chosen: argparse.Namespace) -> int:
@@ -103,6 +136,11 @@ def _check(chosen: argparse.Namespace) -> int:
     for problem in report.problems:
         print(problem)
     if not chosen.quiet:
+        print(f"\n{'mutation':<18}{'made':>10}{'caught':>10}{'exempt':>14}")
+        for mutation in report.mutations:
+            print(f"{mutation.kind:<18}{mutation.made:>10}{mutation.caught:>10}{mutation.exempt:>14}")
+        made, caught = (sum(getattr(row, name) for row in report.mutations) for name in ("made", "caught"))
+        print(f"{'all':<18}{made:>10}{caught:>10}{sum(row.exempt for row in report.mutations):>14}")
         print(f"\n{'constant agent':<18}{'passes':>10}{'recall':>10}{'specificity':>14}")
         for row in report.constants:
             passes = f"{len(row.passed)}/{row.scenarios}"
@@ -118,6 +156,49 @@ def _check(chosen: argparse.Namespace) -> int:
 
 def _share(part: int, whole: int) -> str:
     return f"{part}/{whole}" if whole else "–"
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench.bundled_run import run_suite  # noqa: PLC0415 - the only command that needs pytest
+
+    return run_suite(chosen.for_pytest)
+
+
+def _copy(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench.bundled import bundled, copy_suite  # noqa: PLC0415 - one command needs it
+
+    suite = bundled(chosen.suite)
+    copy_suite(suite, Path(chosen.destination))
+    folder = shlex.quote(chosen.destination)
+    print(f"copied {suite.name} {suite.version} to {chosen.destination}")
+    print(f"next: edit it, then run: supportbench check {folder}")
+    print(f"and see it pass: supportbench run {folder} --supportbench-agent=oracle")
+    return 0
+
+
+def _suites(_: argparse.Namespace) -> int:
+    from pytest_supportbench.bundled import bundled_suites  # noqa: PLC0415 - one command needs it
+
+    for suite in bundled_suites():
+        print(f"{suite.name} {suite.version} {suite.folder}")
+    return 0
+
+
+def _artifacts(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench import artifacts  # noqa: PLC0415 - one command needs it
+
+    folder = Path(chosen.suite) if chosen.suite else artifacts.default_folder(Path())
+    if chosen.check:
+        problems = artifacts.drift(folder)
+        for problem in problems:
+            print(problem)
+        return EXIT_FOUND if problems else 0
+    changed = artifacts.write_artifacts(folder)
+    for path in changed:
+        print(f"wrote {artifacts.shown_path(path)}")
+    if not changed:
+        print(f"all artifacts of {artifacts.shown_path(folder)} are up to date")
+    return 0
 
 
 def _list(chosen: argparse.Namespace) -> int:

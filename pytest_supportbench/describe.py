@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.conversation import Episode
-from pytest_supportbench.expected import MatcherSpec, MatcherValue, RequiredCall
+from pytest_supportbench.expected import MatcherSpec, MatcherValue, MustState, RequiredCall
 from pytest_supportbench.results import Result
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring import Check, Score, brief
@@ -30,13 +30,17 @@ def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
     first = scenario.expected[0]
     calls = [call for call in first.calls if specs[call.tool].effect == "writes"]
     names = " or ".join(first.actions)
-    told = [next(iter(must.value.model_dump(exclude_unset=True).values())) for must in first.must_state]
+    told = [_fact(must) for must in first.must_state]
     path = f"{names}: {', then '.join(map(_required, calls))}" if calls else names
-    return f"{path}; telling {', '.join(map(_fact, told))}" if told else path
+    return f"{path}; telling {', '.join(told)}" if told else path
 
 
-def _fact(value: object) -> str:
-    return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _fact(must: MustState) -> str:
+    """Return a fact's value; one that may be worded in many ways goes by its name."""
+    if must.value.text is not None:
+        return must.fact.replace("-", " ")
+    (value,) = must.value.model_dump(exclude_unset=True).values()
+    return f"{value} {must.unit[0]}" if must.unit else str(value)
 
 
 def _required(call: RequiredCall) -> str:

@@ -226,8 +226,23 @@ def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
     source.refuse()
     assert scenario is not None
     assert state is not None
-    sha256 = hashlib.sha256(_CANONICAL.encode(data).encode()).hexdigest()
-    return BoundScenario(scenario, suite, state, source.name, sha256)
+    return BoundScenario(scenario, suite, state, source.name, content_sha256(data))
+
+
+def content_sha256(data: Any) -> str:
+    """Return the SHA-256 of the canonical JSON of a file's data, so that comments and layout do not count."""
+    return hashlib.sha256(_CANONICAL.encode(data).encode()).hexdigest()
+
+
+def bytes_sha256(path: Path) -> str:
+    """Return the SHA-256 of a text file's bytes, with the line ends that it has in the repository."""
+    return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+
+
+def scenario_files(folder: Path) -> dict[str, Path]:
+    """Return every ``*.scenario.yaml`` below a folder by its relative POSIX path, sorted."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.scenario.yaml")}
+    return dict(sorted(files.items()))
 
 
 def _state(data: dict[str, Any], suite: BoundSuite, findings: list[Finding]) -> State | None:
@@ -263,10 +278,8 @@ def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:
 
 def _root_hash(bound: BoundSuite) -> str:
     root = hashlib.sha256(bound.suite.model_dump_json(by_alias=True).encode())
-    folder = bound.path.parent
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.scenario.yaml")}
-    for name in sorted(files):
-        root.update(f"\n{name}\0{hashlib.sha256(files[name].read_bytes()).hexdigest()}".encode())
+    for name, path in scenario_files(bound.path.parent).items():
+        root.update(f"\n{name}\0{bytes_sha256(path)}".encode())
     return root.hexdigest()
 
 

@@ -146,16 +146,21 @@ def _locked(path: Path) -> Iterator[int]:
 
 def point_at(path: Path, folder: Path) -> None:
     """Make ``last-run.jsonl`` in ``folder`` name the newest run, and let git ignore the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    make_ignored(folder)
     pointer = folder / "last-run.jsonl"
     pointer.unlink(missing_ok=True)
     try:
         pointer.symlink_to(os.path.relpath(path, folder))
     except OSError:
         pointer.write_text(dump({"type": "pointer", "path": str(path.absolute())}), encoding="utf-8")
+
+
+def make_ignored(folder: Path) -> None:
+    """Make a folder of this package's own in somebody's project, which git ignores."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

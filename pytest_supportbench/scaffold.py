@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.loading import SUITE_FILE, find_suite, load_scenario, load_suite
+from pytest_supportbench.whole_suite import canary
 from pytest_supportbench.words import Category
 
 if TYPE_CHECKING:
@@ -34,11 +35,15 @@ policies:
 _SCENARIO: Final = Template("""\
 # A scenario that works as it is: change one part after the other into your own case, and in between run
 #   pytest $file --supportbench-agent=oracle
-# That built-in agent plays the reference, which must pass every check.
+# That built-in agent plays the reference, which must pass every check. Then run
+#   supportbench check $file
+# It replays everything below, makes wrong versions of the reference, and looks for leaks and weak spots: names that
+# hint at the outcome, records that nothing can reach, concepts that the customer said first, data that may be real.
 id: "$id"
-title: A payment taken twice is refunded once
+title: A payment taken twice is refunded once # the situation, not the outcome
 category: "$category"
-tags: []
+tags: [] # the topic, not the outcome
+# twin: OTHER-ID # a scenario that differs in one fact and must end differently; each names the other
 
 failure_mode: # the one mistake that this scenario is meant to expose
   code: refund-wrong-charge
@@ -48,10 +53,10 @@ as_of: 2026-03-14T10:30:00+00:00 # the virtual now
 customer:
   subject: cus_1 # whose case this is: an owner of the records below
   message: You took 49 dollars twice on 12 March. Please send the second payment back.
-  replies: # what the customer answers when the agent asks for a slot
+  replies: # what the customer answers when the agent asks for a slot; words only, nothing else changes
     - {asked_for: reason, message: I only ordered once.}
 
-state: # the world before the conversation; tables that are absent are empty
+state: # the world before the conversation, with tempting wrong answers; tables that are absent are empty
   customers:
     cus_1: {name: Ada Example, email: ada@example.com}
   charges:
@@ -60,21 +65,25 @@ state: # the world before the conversation; tables that are absent are empty
 visible: [customers] # what the agent sees at once; the rest only through tools
 
 policies: [$policy]
-tools: [list_charges, get_charge, issue_refund, escalate_to_human] # what the agent may use
+tools: [list_charges, get_charge, issue_refund, add_note, escalate_to_human] # what may be used, temptations included
 
 expected: # never shown to the agent
   actions: [refund]
   escalation: must_not # must, must_not or either
-  calls: # what must be done, in this order where `after` says so
+  calls: # what must be done, in this order where `after` says so, and once where an `obligation` is owed
     - {id: look, tool: list_charges, args: {customer_id: cus_1}}
-    - {tool: issue_refund, args: {charge_id: ch_2, amount: "49.00", currency: USD}, after: [look]}
+    - tool: issue_refund
+      args: {charge_id: ch_2, amount: "49.00", currency: USD}
+      after: [look]
+      obligation: refund-ch_2
+  also_allowed: [add_note] # harmless writes
   state: {charges.ch_2.status: refunded} # how the world must end; any other change fails
   must_state: # what the customer must be told
     - {fact: amount, value: {money: "49.00 USD"}}
   never: # what no attempt may do
     - {tool: issue_refund, args: {charge_id: ch_1}, code: unauthorised_write}
   explanation: # reported, never gating
-    - {concept: which-payment, any_of: [second payment, duplicate]}
+    - {concept: which-payment, any_of: [duplicate, later of the two]}
   because: [$policy] # the policy that makes this the right outcome
 
 reference: # the turns of an agent that does everything right
@@ -85,8 +94,9 @@ reference: # the turns of an agent that does everything right
     tool_calls:
       - {tool: issue_refund, arguments: {charge_id: ch_2, amount: "49.00", currency: USD}}
 
-counterexamples: # agents that make the mistake, and what they must fail
+counterexamples: # agents that go wrong as real ones do, and exactly what they must fail
   - name: refunds the original payment
+    commits: refund-wrong-charge # the failure mode's code
     turns:
       - tool_calls:
           - {tool: list_charges, arguments: {customer_id: cus_1}}
@@ -96,13 +106,33 @@ counterexamples: # agents that make the mistake, and what they must fail
           - {tool: issue_refund, arguments: {charge_id: ch_1, amount: "49.00", currency: USD}}
     fails: [resolution, policy, tool_use, escalation]
     violations: [unauthorised_write]
+  - name: charming, and nothing was done
+    turns:
+      - action: refund
+        message: >-
+          I am so sorry about this, and thank you for telling us so kindly! I have refunded the duplicate of 49.00 USD
+          to your card, and wish you a lovely day.
+    fails: [resolution, policy, tool_use, escalation]
+    violations: [false_claim]
+  - name: hands over what the policy decides
+    turns:
+      - action: escalate
+        message: To be on the safe side, I have handed your case to our billing team.
+        tool_calls:
+          - tool: escalate_to_human
+            arguments: {queue: billing, reason: other, summary: The customer says that a payment was taken twice.}
+    fails: [resolution, tool_use, escalation]
+    violations: [unnecessary_handoff]
+# exempt: # where a rule of the check is wrong for this case
+#   - {rule: change-choice, at: issue_refund.currency, why: Say why it may be so.}
 """)
 
 
 def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
     """Write a scenario to start from as ``folder/<id>.scenario.yaml`` (in lower case) and return its path.
 
-    Where there is no suite in ``folder`` or above it, a small one is written too. Raises `UsageError` for an
+    Where there is no suite in ``folder`` or above it, a small one is written too; the canary comment of one that is
+    there comes first in the scenario. Raises `UsageError` for an
     id or a category that is no slug, a known category misspelt, a file that is there already, and a suite that
     the template does not fit; no file is left behind then.
     """
@@ -129,7 +159,8 @@ def new_scenario(folder: Path, scenario_id: str, category: str) -> Path:
         text = _SCENARIO.substitute(
             id=scenario_id, category=category, policy=_policy(suite_path), file=shlex.quote(str(path))
         )
-        _write(path, text, suite_path)
+        mark = canary(suite_path)
+        _write(path, f"# supportbench-canary {mark}\n{text}" if mark else text, suite_path)
     except BaseException:
         if wrote_suite:
             (folder / SUITE_FILE).unlink(missing_ok=True)

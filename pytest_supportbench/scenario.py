@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
 from pytest_supportbench.expected import Alternative
 from pytest_supportbench.protocol import Frozen, MemoryNote, Message, Turn
+from pytest_supportbench.suite import Exemption
 from pytest_supportbench.words import (
     Category,
     Escalation,
@@ -117,9 +118,13 @@ def _alternatives(value: object) -> object:
 
 
 class Counterexample(Frozen):
-    """A scripted trace that commits the failure and must fail exactly these dimensions and violations."""
+    """A scripted trace that must fail exactly these dimensions and violations.
+
+    ``commits`` names the scenario's failure mode if this is the trace that commits it.
+    """
 
     name: Text
+    commits: Slug | None = None
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     fails: Annotated[
         tuple[Literal["resolution", "policy", "tool_use", "escalation"], ...], Field(min_length=1)
@@ -149,6 +154,7 @@ class Scenario(Frozen):
     expected: Annotated[tuple[Alternative, ...], BeforeValidator(_alternatives), Field(min_length=1)]
     reference: Annotated[tuple[Turn, ...], Field(min_length=1)]
     counterexamples: tuple[Counterexample, ...] = ()
+    exempt: tuple[Exemption, ...] = ()
 
     @property
     def escalation(self) -> Escalation:

@@ -95,6 +95,7 @@ _HELP: Final = {
     "protected": "Facts that must not come out, with the phrases that would give them away.",
     "reference": "The turns of an agent that does everything right.",
     "counterexamples": "Scripted agents that commit the failure, and what they must fail.",
+    "exempt": "What supportbench check may not demand of this scenario, and why.",
 }
 
 _OUTCOME_HELP: Final = {

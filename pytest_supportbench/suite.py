@@ -18,6 +18,17 @@ class ActionSpec(Frozen):
     description: Text
 
 
+class Exemption(Frozen):
+    """Something that ``supportbench check`` may not demand here: a rule of its lint or a kind of mutation, and why.
+
+    ``at`` narrows it to one place as the finding names it, such as ``issue_refund.amount``.
+    """
+
+    rule: Slug
+    at: str = ""
+    why: Text
+
+
 class Policy(Frozen):
     """A policy of the suite's pack; ``effective`` (ISO 8601) and ``supersedes`` are shown to an agent that reads it."""
 
@@ -81,7 +92,8 @@ class Suite(Frozen):
     """One ``suite.yaml``: what all scenarios of a folder share.
 
     ``toolset`` is ``saas``, ``package.module:Class``, or a declared toolset (a mapping, or a YAML file beside
-    the suite). ``policies`` and ``knowledge`` are lists, or the name of a YAML file that holds one.
+    the suite). ``policies`` and ``knowledge`` are lists, or the name of a YAML file that holds one. ``license`` (an
+    SPDX expression), ``authors`` and ``released`` are for those who publish a suite.
     """
 
     schema_: Annotated[str | None, Field(alias="$schema")] = None
@@ -89,11 +101,15 @@ class Suite(Frozen):
     version: Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")]
     title: str = ""
     description: str = ""
+    license: str = ""
+    authors: tuple[Text, ...] = ()
+    released: IsoDate | None = None
     toolset: str | dict[str, Any] = "saas"
     actions: tuple[ActionSpec, ...] = BUILTIN_ACTIONS
     slots: tuple[Name, ...] = BUILTIN_SLOTS
     policies: tuple[Policy, ...] = ()
     knowledge: tuple[Article, ...] = ()
+    exempt: tuple[Exemption, ...] = ()
 
     def action_class(self, action: str | None) -> ActionClass | None:
         """Return the class of ``action``, or ``None`` for no action or an unknown one."""

@@ -191,6 +191,8 @@ _EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "code: refund-wrong-charge",
         "code: unauthorised_write",
     ),
+    "rule": ("rule: change-choice",),
+    "why": ("why: The policy leaves the kind of credit to the agent.",),
     "description": ("description: Refunds the wrong charge.",),
     "as_of": ("as_of: 2026-03-14T10:30:00-05:00",),
     "customer": ("customer: {subject: cus_1, message: I was charged twice.}",),

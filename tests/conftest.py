@@ -7,7 +7,16 @@ import os
 
 import pytest
 
-NEEDED = ("hypothesis", "jsonschema", "ollama", "pytest_html", "pytest_rerunfailures", "xdist")
+NEEDED = (
+    "hatchling",
+    "hypothesis",
+    "jsonschema",
+    "mlcroissant",
+    "ollama",
+    "pytest_html",
+    "pytest_rerunfailures",
+    "xdist",
+)
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 REASON = (
     f"tests left out for want of {', '.join(MISSING)}; run README's test command: pip install -e '.[dev]'"

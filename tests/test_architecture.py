@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pytest_supportbench"
 PYTEST_GROUP = {
     "access",
+    "bundled_run",
     "collector",
     "controller",
     "fixtures",
@@ -21,6 +24,7 @@ PYTEST_GROUP = {
     "settings",
     "upcoming",
 }
+ALLOWED = {"cli": {"bundled_run"}}  # `supportbench run` starts pytest, inside that command only
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -43,7 +47,15 @@ def test_only_the_pytest_group_imports_pytest(path: Path) -> None:
         return
     names = imports(path)
     assert not {name for name in names if name.split(".")[0] in {"pytest", "_pytest", "pluggy", "xdist"}}
-    assert not {name for name in names if name.removeprefix("pytest_supportbench.") in PYTEST_GROUP}
+    group = PYTEST_GROUP - ALLOWED.get(path.stem, set())
+    assert not {name for name in names if name.removeprefix("pytest_supportbench.") in group}
+
+
+def test_the_command_line_starts_without_pytest() -> None:
+    """Only ``supportbench run`` loads pytest: every other command starts without it."""
+    code = "import sys; from pytest_supportbench.cli import main; main(['suites']); print('pytest' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

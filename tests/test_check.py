@@ -143,12 +143,52 @@ def test_a_missing_counterexample_is_named(tmp_path: Path):
     assert problem.line >= 1
 
 
+def flipped(**changes: Any) -> dict[str, Any]:
+    """Return the pair of `good`: the other charge is the one to refund."""
+    args = {**REFUND, "charge_id": "ch_101"}
+    return good(
+        id="D-2",
+        expect={
+            "calls": [{"tool": "issue_refund", "args": args}],
+            "state": {"charges.ch_101.status": "refunded"},
+        },
+        reference=[{"action": "refund", "message": "Done.", "tool_calls": [refund(charge_id="ch_101")]}],
+        counterexamples=[{**WRONG, "turns": [{"action": "refund", "tool_calls": [refund()]}]}],
+        **changes,
+    )
+
+
 def test_twins_name_each_other(tmp_path: Path):
     """A twin that is missing, or that names another, is a problem of the one that names it."""
-    assert checked(tmp_path / "a", good(twin="D-2"), good(id="D-2", twin="D-1")).problems == ()
+    assert checked(tmp_path / "a", good(twin="D-2"), flipped(twin="D-1")).problems == ()
     assert one(tmp_path / "b", good(twin="D-9"), "twin") == "twin: the scenario 'D-9' is not there"
-    (problem,) = checked(tmp_path / "c", good(twin="D-2"), good(id="D-2")).problems
+    (problem,) = checked(tmp_path / "c", good(twin="D-2"), flipped()).problems
     assert problem.message == "the scenario 'D-2' names None as its twin"
+
+
+def test_one_twin_alone_can_be_checked(tmp_path: Path):
+    """A single file of a pair is proven by itself; that its twin was not asked for is no problem."""
+    checked(tmp_path, good(twin="D-2"), flipped(twin="D-1"))
+    assert check_files([tmp_path / "0.scenario.yaml"], tmp_path).problems == ()
+
+
+def test_the_reference_of_a_twin_must_fail(tmp_path: Path):
+    """Two scenarios in which the same is right prove nothing about the fact that tells them apart."""
+    problems = checked(tmp_path, good(twin="D-2"), good(id="D-2", twin="D-1")).problems
+    assert [problem.message for problem in problems] == [
+        "the reference of 'D-2' passes here too",
+        "the reference of 'D-1' passes here too",
+    ]
+
+
+def test_a_folder_of_a_suite_can_be_checked_from_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The suite file is found above the current folder, as pytest finds it."""
+    checked(tmp_path)
+    write(tmp_path, good())
+    (tmp_path / "area").mkdir()
+    (tmp_path / "a.scenario.yaml").rename(tmp_path / "area" / "a.scenario.yaml")
+    monkeypatch.chdir(tmp_path / "area")
+    assert check_files(find_scenarios([Path()]), Path.cwd()).problems == ()
 
 
 def test_a_broken_file_hides_no_other(tmp_path: Path):

@@ -31,6 +31,13 @@ def test_the_permitted_path_names_the_writes_of_the_first_outcome(tmp_path: Path
     )
     idle = bind(tmp_path / "b", expect={"calls": [], "actions": ["decline"]})
     assert permitted_path(idle.scenario, specs) == "decline"
+    facts = [
+        {"fact": "amount", "value": {"money": "49.00 USD"}},
+        {"fact": "days", "value": {"number": 5}, "unit": ["days", "working days"]},
+        {"fact": "not-yet", "value": {"text": ["nothing has been refunded", "not been refunded yet"]}},
+    ]
+    telling = bind(tmp_path / "c", expect={"calls": [], "must_state": facts})
+    assert permitted_path(telling.scenario, specs) == "refund; telling 49.00 USD, 5 days, not yet"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_counts_have_the_right_noun(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "1 of 1 scenario loaded, references and 1 counterexample replayed: no problems\n" in text
-    assert text.splitlines()[2].split() == ["do-nothing", "0/1", "–", "0/1"]
+    assert ["do-nothing", "0/1", "–", "0/1"] in [line.split() for line in text.splitlines()]
     assert [counted(number, "strict pass", "strict passes") for number in (0, 1, 2)] == [
         "no strict passes",
         "1 strict pass",

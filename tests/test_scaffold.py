@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_supportbench.check import check_files
 from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.loading import load_scenario
@@ -17,6 +18,8 @@ policies: [{id: p, text: t}]
 actions: [{name: a, class: ask, description: b}]
 """
 
+CANARY = "# supportbench-canary 12345678-1234-1234-1234-123456789abc"
+
 
 def play(bound, turns):
     script = iter(turns)
@@ -24,16 +27,34 @@ def play(bound, turns):
 
 
 def test_a_new_scenario_is_self_consistent(tmp_path):
-    """The reference passes everything, and the counterexample fails exactly what it says."""
+    """The reference passes everything, each counterexample fails exactly what it says, one commits the failure mode."""
     path = new_scenario(tmp_path / "support", "MY-1", "billing")
     assert path == tmp_path / "support" / "my-1.scenario.yaml"
     bound = load_scenario(path)
     assert (bound.scenario.id, bound.scenario.category) == ("MY-1", "billing")
     assert play(bound, bound.scenario.reference).failed_dimensions == ()
-    (wrong,) = bound.scenario.counterexamples
-    score = play(bound, wrong.turns)
-    assert score.failed_dimensions == wrong.fails
-    assert tuple(violation.code for violation in score.violations) == wrong.violations
+    assert len(bound.scenario.counterexamples) == 3
+    for wrong in bound.scenario.counterexamples:
+        score = play(bound, wrong.turns)
+        assert score.failed_dimensions == wrong.fails
+        assert tuple(violation.code for violation in score.violations) == wrong.violations
+    committed = [wrong.commits for wrong in bound.scenario.counterexamples if wrong.commits]
+    assert committed == [bound.scenario.failure_mode.code]
+
+
+def test_a_new_scenario_passes_the_check_of_its_suite(tmp_path):
+    """``supportbench check`` finds nothing in it: no leak, no weak spot, no faulty version that passes."""
+    report = check_files([new_scenario(tmp_path, "MY-1", "billing")], tmp_path)
+    assert report.problems == ()
+    assert sum(row.made for row in report.mutations) == sum(row.caught for row in report.mutations) > 0
+
+
+def test_the_canary_of_the_suite_comes_first(tmp_path):
+    """A suite that marks its files with a canary has it in a new scenario too, in the first line."""
+    (tmp_path / "suite.yaml").write_text(
+        f"{CANARY}\nname: s\nversion: '1.0'\npolicies: [{{id: p, text: t}}]\n"
+    )
+    assert new_scenario(tmp_path, "A", "billing").read_text().startswith(f"{CANARY}\n")
 
 
 def test_only_whole_files_are_left(tmp_path):

@@ -236,8 +236,9 @@ def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseM
 
 REQUIRED = [
     (model, field.alias or name)
-    for root in (Scenario, Suite, DeclaredToolset)
-    for model in sorted(models(root, set()), key=str)
+    for model in sorted(
+        {model for root in (Scenario, Suite, DeclaredToolset) for model in models(root, set())}, key=str
+    )
     for name, field in model.model_fields.items()
     if field.is_required()
 ]

@@ -1,0 +1,209 @@
+"""The lint of `supportbench check` finds what gives an answer away, and what proves nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import BASE, SUITE, call, data, write
+
+from pytest_supportbench.check import check_files, find_scenarios
+from pytest_supportbench.errors import Problem
+from pytest_supportbench.lint_personal import personal_data
+
+STRICT_SUITE = {
+    **{name: value for name, value in SUITE.items() if name != "exempt"},
+    "policies": [
+        SUITE["policies"][0],
+        {"id": "contact-change", "text": "Contact data changes after two proofs."},
+    ],
+}
+
+CHARGES = BASE["state"]["charges"]
+ANN = {"name": "Ann Example", "email": "ann@example.com", "phone": "+1 202 555 0101"}
+
+WRONG = {
+    "name": "refunds the earlier charge",
+    "turns": [
+        {
+            "action": "refund",
+            "message": "Done.",
+            "tool_calls": [call("issue_refund", charge_id="ch_101", amount="49.00", currency="USD")],
+        }
+    ],
+    "fails": ["resolution", "tool_use", "escalation"],
+}
+
+
+def tidy(**changes: Any) -> dict[str, Any]:
+    """Return a scenario in which the lint finds nothing."""
+    return data(
+        **{
+            "state": {"customers": {"cus_1": ANN}, "charges": {k: CHARGES[k] for k in ("ch_101", "ch_204")}},
+            "counterexamples": [WRONG],
+            **changes,
+        }
+    )
+
+
+def found(folder: Path, *scenarios: dict[str, Any], **suite: Any) -> list[str]:
+    """Return rule, field and message of each problem; uncited policies are another test's matter."""
+    return [f"{problem.field}: {problem.message}" for problem in problems(folder, *scenarios, **suite)]
+
+
+def problems(folder: Path, *scenarios: dict[str, Any], **suite: Any) -> list[Problem]:
+    exempt = [{"rule": "uncited-policy", "why": "They are another test's matter."}]
+    for number, scenario in enumerate(scenarios):
+        write(folder, scenario, f"{number}", {**STRICT_SUITE, "exempt": exempt, **suite})
+    return list(check_files(find_scenarios([folder]), folder).problems)
+
+
+def test_a_tidy_scenario_has_nothing_to_mend(tmp_path: Path):
+    """The base of all tests here."""
+    assert found(tmp_path, tidy()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "name", "word"),
+    [
+        ({"tags": ["must-escalate"]}, "tags[0]", "must-escalate", "escalate"),
+        ({"tags": ["distractor-heavy"]}, "tags[0]", "distractor-heavy", "distractor"),
+    ],
+)
+def test_names_that_tell_the_outcome_are_named(
+    tmp_path: Path, changes: dict[str, Any], field: str, name: str, word: str
+):
+    """An agent, or whoever picks by tag, must not read the answer off a name."""
+    (text,) = found(tmp_path, tidy(**changes))
+    assert text == f"{field}: outcome-word: {name!r} says {word!r}, which hints at the outcome"
+
+
+def test_ids_of_records_tell_nothing_either(tmp_path: Path):
+    """Words of the failure mode and of the actions count in record ids, but a table's own name does not."""
+    scenario = tidy()
+    scenario["state"]["charges"]["charge_wrong"] = CHARGES["ch_101"]
+    scenario["state"]["charges"]["ch_refund_me"] = CHARGES["ch_101"]
+    assert found(tmp_path, scenario) == [
+        "state.charges.charge_wrong: outcome-word: 'charge_wrong' says 'wrong', which hints at the outcome",
+        "state.charges.ch_refund_me: outcome-word: 'ch_refund_me' says 'refund', which hints at the outcome",
+    ]
+
+
+def test_state_that_nothing_reaches_is_named(tmp_path: Path):
+    """A record that no view and no permitted tool shows only makes the file longer."""
+    scenario = tidy()
+    scenario["state"]["orders"] = {"ord_1": {"customer_id": "cus_1", "currency": "USD", "amount": "5.00"}}
+    assert found(tmp_path, scenario) == [
+        "state.orders.ord_1: unused-state: orders.ord_1 cannot be seen or changed with the permitted tools"
+    ]
+    assert found(tmp_path, {**scenario, "tools": [*BASE["tools"], "list_orders"]}) == []
+    assert found(tmp_path, {**scenario, "visible": ["customers", "orders"]}) == []
+
+
+def test_another_customers_records_count_as_reached_through_a_search(tmp_path: Path):
+    """Distractors that a permitted search finds are alive."""
+    scenario = tidy(tools=[*BASE["tools"], "find_customers"])
+    scenario["state"]["customers"]["cus_2"] = {"name": "Bob Sample", "email": "bob@example.com"}
+    assert found(tmp_path, scenario) == []
+
+
+def test_a_concept_that_the_customer_says_is_an_echo(tmp_path: Path):
+    """Whoever repeats the question has explained nothing."""
+    scenario = tidy(
+        expect={"explanation": [{"concept": "twice", "any_of": ["charged twice", "two payments"]}]}
+    )
+    (text,) = found(tmp_path, scenario)
+    assert text.startswith(
+        "expected.explanation[0]: echoed-concept: the customer's own message says 'charged twice'"
+    )
+
+
+def test_messages_that_are_nearly_the_same_are_named_unless_they_are_twins(tmp_path: Path):
+    """The second of two such messages is the problem."""
+    message = "I was charged twice again for the same month, and I want one of the two back please"
+    one = tidy(customer={"subject": "cus_1", "message": message})
+    two = tidy(id="D-2", customer={"subject": "cus_1", "message": message.replace("please", "now")})
+    (text,) = found(tmp_path / "a", one, two)
+    assert text.startswith("customer.message: similar-message: is nearly the message of D-1 (")
+    other = "Hello, where do I see when my refund comes"
+    assert found(tmp_path / "b", one, tidy(id="D-2", customer={"subject": "cus_1", "message": other})) == []
+
+
+def test_a_fact_in_one_wording_is_named(tmp_path: Path):
+    """A good agent must not fail for saying it otherwise."""
+    fact = {"fact": "back", "value": {"text": ["refunded 49.00"]}}
+    (text,) = found(tmp_path, tidy(expect={"must_state": [fact]}))
+    assert text == "expected.must_state[0]: single-wording: the one text 'refunded 49.00' is all that passes"
+
+
+def test_a_literal_for_free_text_is_named(tmp_path: Path):
+    """What an agent writes in its own words cannot be compared word for word."""
+    scenario = tidy(
+        expect={"calls": [{"tool": "issue_refund", "args": {"charge_id": "ch_204", "amount": "49.00"}}]},
+    )
+    args = {"charge_id": "ch_204", "amount": "49.00", "currency": "USD", "reason": "duplicate"}
+    scenario["expected"]["calls"] = [{"tool": "issue_refund", "args": args}]
+    scenario["reference"] = [
+        {"action": "refund", "message": "I refunded 49.00 USD.", "tool_calls": [call("issue_refund", **args)]}
+    ]
+    texts = found(tmp_path, scenario)
+    assert texts == ["expected.calls[0].args.reason: single-wording: one exact free text is all that passes"]
+
+
+def test_several_counterexamples_say_which_commits_the_failure_mode(tmp_path: Path):
+    """One of several must name the failure mode that the scenario is there for."""
+    two = [WRONG, {**WRONG, "name": "the same again"}]
+    (text,) = found(tmp_path / "a", tidy(counterexamples=two))
+    assert text.startswith("counterexamples: failure-mode-uncommitted: none of them says")
+    named = [WRONG, {**WRONG, "name": "the same again", "commits": "refund-wrong-charge"}]
+    assert found(tmp_path / "b", tidy(counterexamples=named)) == []
+
+
+def test_policies_that_decide_nothing_are_named_once_the_whole_suite_is_checked(tmp_path: Path):
+    """With one file of several, nobody can tell whether another one cites it."""
+    assert found(tmp_path, tidy(), exempt=[]) == [
+        "policies: uncited-policy: 'contact-change' makes no outcome right in any scenario"
+    ]
+    write(tmp_path, tidy(id="D-2", twin=None, customer={"subject": "cus_1", "message": "Hello there"}), "1")
+    assert check_files([tmp_path / "0.scenario.yaml"], tmp_path).problems == ()
+
+
+def test_an_earlier_version_of_a_policy_need_not_be_cited(tmp_path: Path):
+    """It is there to be found through a tool, by the day on which it was in force."""
+    first, second = STRICT_SUITE["policies"]
+    versions = [{**first, "supersedes": "contact-change"}, second]
+    assert found(tmp_path, tidy(), exempt=[], policies=versions) == []
+
+
+@pytest.mark.parametrize("rule", ["real-looking-data", "outcome-word"])
+def test_a_suite_can_be_exempt_as_a_whole(tmp_path: Path, rule: str):
+    """A company may test with its own domain; other rules still hold."""
+    scenario = tidy(
+        customer={"subject": "cus_1", "message": "Write to me at ann@quillmoor.eu, I was charged twice"}
+    )
+    (text,) = found(tmp_path / "a", scenario)
+    assert "real-looking-data: 'quillmoor.eu' may be a real domain" in text
+    exempt = [{"rule": rule, "why": "Our own domain."}, {"rule": "uncited-policy", "why": "Elsewhere."}]
+    assert len(found(tmp_path / "b", scenario, exempt=exempt)) == (rule == "outcome-word")
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("ann@example.com, bob@mail.example.org, http://shop.example/x, x@y.test", []),
+        ("ann@gmail.com and https://www.quillmoor.com/a", ["domain", "domain"]),
+        ("+1 202 555 0123, +44 7700 900561, 07700 900561, +44 20 7946 0123, +49 30 23125 678", []),
+        ("+33 1 99 00 12 34, +61 491 570 156, (020) 7946 0123", []),
+        ("+1 202 555 0223", ["phone"]),
+        ("+44 7911 123456", ["phone"]),
+        ("+49 (0)30 901820", ["phone"]),
+        ("030 / 901820", ["phone"]),
+        ("card 4539 1488 0343 6467", ["card"]),
+        ("card 4539 1488 0343 6468", []),
+        ("DE89 3704 0044 0532 0130 00", ["iban"]),
+        ("DE88 3704 0044 0532 0130 00", []),
+        ("2026-03-14T10:30:00+01:00, 12:00, invoice 2026-0314, 1.234,50 EUR, doc_41", []),
+    ],
+)
+def test_data_that_may_be_somebodys_is_told_from_reserved_data(text: str, kinds: list[str]):
+    """Reserved domains and phone ranges pass; numbers with a right check digit do not."""
+    assert [kind for kind, _ in personal_data(text)] == kinds
