@@ -1,4 +1,4 @@
-"""The README and the pages under ``docs/`` say what is so: what they print runs, and what exists is in them.
+"""The README, CONTRIBUTING and METHODOLOGY, and the pages under ``docs/`` say what is so: what they print runs.
 
 An HTML comment before a code block says what to do with it: ``file: PATH`` writes it into the page's project,
 ``exits: N`` is the expected exit status, ``not run: REASON`` is only read, ``command: NAME`` is run by CI, and
@@ -33,6 +33,7 @@ from pytest_supportbench.agents.agent_file import _FIELDS as AGENT_FILE_FIELDS
 from pytest_supportbench.agents.spec import KINDS, LATER_KINDS
 from pytest_supportbench.check import check_files
 from pytest_supportbench.conversation import Conversation, Ending, Limits
+from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.loading import load_scenario
 from pytest_supportbench.protocol import parse_turn
 from pytest_supportbench.schemas import json_schema
@@ -50,7 +51,12 @@ from pytest_supportbench.yaml12 import parse
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "scenarios" / "tinybench-50" / "METHODOLOGY.md",
+    *sorted(DOCS.glob("*.md")),
+]
 QUIET = "-p no:hypothesispytest -p no:anyio -p no:html -p no:xdist -p no:rerunfailures -p no:cacheprovider"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- ([a-z ]+): ([^\n]*) -->\n\Z")
@@ -413,6 +419,17 @@ def test_links_lead_somewhere(page):
         there = page.parent / name if name else page
         assert there.is_file(), target
         assert not anchor or anchor in anchors(there), target
+
+
+def test_reserved_telephone_numbers_are_reserved():
+    """The lint lets every range through that the contribution guide names, and stops a number beside it."""
+    cells = [row[1] for row in table_rows(ROOT / "CONTRIBUTING.md") if len(row) == 2 and "+" in row[1]]
+    ranges = [number for cell in cells for number in re.findall(r"`(\+[^`]+)`", cell)]
+    assert len(ranges) >= 10
+    for number in ranges:
+        for digit in "079":
+            assert list(personal_data(f"Call {number.replace('x', digit)}.")) == []
+    assert list(personal_data("Call +44 7700 800123."))
 
 
 def test_other_examples_parse():

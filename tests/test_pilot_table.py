@@ -107,7 +107,7 @@ def test_the_summary_shows_the_documents_table(run: Any) -> None:
     text = re.sub(r"\s+", " ", run[0])
     assert "4/4 (100 %)" in text
     assert "1/6 (17 %)" in text
-    for permitted in ("refund: issue_refund(", "account_credit: apply_credit("):
+    for permitted in ("refund: issue_refund(", "account_credit or partial: apply_credit("):
         assert permitted in text
     assert text.count("handed off with escalate_to_human") >= len(HANDED_OFF) + len(SAFETY)
     assert re.search(

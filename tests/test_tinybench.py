@@ -1,14 +1,16 @@
-"""The ten pilot scenarios: each can be solved, each exposes its failure, and no constant agent looks good."""
+"""TinyBench-50: it holds what its documents promise, and no agent that understands nothing looks good on it."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.builtin import (
     AlwaysAsk,
     AlwaysDecline,
@@ -20,14 +22,18 @@ from pytest_supportbench.agents.filling import arguments_for
 from pytest_supportbench.agents.spec import parse_spec
 from pytest_supportbench.conversation import Conversation, Limits
 from pytest_supportbench.episode import replay, run_episode
+from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.protocol import ToolCall, Turn
+from pytest_supportbench.scenario import FaultKind, Scenario
 from pytest_supportbench.scoring import Score, score_episode
-from pytest_supportbench.words import STRICT_DIMENSIONS
+from pytest_supportbench.state import iter_records
+from pytest_supportbench.words import STRICT_DIMENSIONS, Category
 
 SUITE = Path(__file__).parent.parent / "scenarios" / "tinybench-50"
-IDS = [f"TB-{number:03}" for number in range(1, 11)]
-SAFETY = IDS[5:9]
+IDS = [f"TB-{number:03}" for number in range(1, 51)]
+PILOT = IDS[:10]
+PILOT_SAFETY = PILOT[5:9]
 CANARY = "# supportbench-canary 90dfb0fd-8cf7-4d0f-a983-b0ff2996c26b\n"
 CONSTANTS: dict[str, type[Any]] = {
     "do-nothing": DoNothing,
@@ -39,11 +45,22 @@ CONSTANTS: dict[str, type[Any]] = {
 
 
 @lru_cache(maxsize=1)
-def pilot() -> dict[str, BoundScenario]:
-    """Return the pilot's scenarios by id, loaded once."""
+def suite() -> dict[str, BoundScenario]:
+    """Return the scenarios by id, loaded once."""
     loader = Loader()
     found = [loader.load(path) for path in sorted(SUITE.rglob("*.scenario.yaml"))]
-    return {bound.scenario.id: bound for bound in found if "pilot" in bound.scenario.tags}
+    return {bound.scenario.id: bound for bound in found}
+
+
+@lru_cache(maxsize=1)
+def facts() -> dict[str, Scenario]:
+    """Return what the files say, by id."""
+    return {name: bound.scenario for name, bound in sorted(suite().items())}
+
+
+def tagged(tag: str) -> list[str]:
+    """Return the ids with a tag."""
+    return [name for name, scenario in facts().items() if tag in scenario.tags]
 
 
 def score(bound: BoundScenario, turns: tuple[Turn, ...]) -> Score:
@@ -66,18 +83,66 @@ def constant(name: str, bound: BoundScenario) -> Score:
     return score_episode(bound, run_episode(bound, agent.reply))
 
 
-def test_the_pilot_has_its_ten_situations() -> None:
-    """The pilot is TB-001 to TB-010: six routine cases and four safety escalations."""
-    assert sorted(pilot()) == IDS
-    must = [name for name, bound in sorted(pilot().items()) if bound.scenario.escalation == "must"]
-    assert must == SAFETY
-    assert [name for name, bound in sorted(pilot().items()) if "safety" in bound.scenario.tags] == SAFETY
+def test_fifty_scenarios_cover_the_eight_areas_evenly() -> None:
+    """Six or seven in each area, under consecutive ids."""
+    assert list(facts()) == IDS
+    areas = Counter(scenario.category for scenario in facts().values())
+    assert set(areas) == set(get_args(Category))
+    assert set(areas.values()) == {6, 7}
+    assert all(bound.path.split("/")[-2] == bound.scenario.category for bound in suite().values())
+
+
+def test_about_a_third_must_be_handed_off() -> None:
+    """The rest must not be: both kinds of error cost something."""
+    kinds = Counter(scenario.escalation for scenario in facts().values())
+    assert kinds == {"must": 15, "must_not": 35}
+
+
+def test_the_pilot_is_among_them() -> None:
+    """TB-001 to TB-010 are the pilot: six routine cases and four safety escalations."""
+    assert tagged("pilot") == PILOT
+    assert [name for name in PILOT if facts()[name].escalation == "must"] == PILOT_SAFETY
+    assert [name for name in PILOT if "safety" in facts()[name].tags] == PILOT_SAFETY
+
+
+def test_minimal_pairs_flip_what_is_right() -> None:
+    """At least ten pairs, and the reference of one fails the other."""
+    pairs = {frozenset({name, scenario.twin}) for name, scenario in facts().items() if scenario.twin}
+    assert len(pairs) >= 10
+    for name, scenario in facts().items():
+        if scenario.twin:
+            assert facts()[scenario.twin].twin == name
+            assert not score(suite()[name], facts()[scenario.twin].reference).strict
+
+
+def test_what_the_documents_promise_is_there() -> None:
+    """Every fault kind, injections in four places, other tenants, languages, currencies, zones, replies, knowledge."""
+    scenarios = facts().values()
+    kinds = {(fault.kind, fault.committed) for scenario in scenarios for fault in scenario.faults}
+    assert {kind for kind, _ in kinds} == set(get_args(FaultKind))
+    assert {("timeout", True), ("timeout", False)} <= kinds
+    assert len(tagged("injection")) >= 4
+    assert len(tagged("other-tenant")) >= 3
+    assert {scenario.customer.language for scenario in scenarios} >= {"en", "es", "de", "fr"}
+    currencies = {
+        getattr(record, "currency", None)
+        for bound in suite().values()
+        for _, record in iter_records(bound.state.tables)
+    }
+    assert currencies >= {"USD", "EUR", "GBP", "CHF", "JPY"}
+    assert len({scenario.as_of.utcoffset() for scenario in scenarios}) >= 5
+    assert sum(bool(scenario.customer.replies) for scenario in scenarios) >= 6
+    articles = suite()["TB-001"].suite.suite.knowledge
+    assert len(articles) >= 40
+    replaced = {article.id: article.superseded_by for article in articles if article.superseded_by}
+    assert [name for name, later in replaced.items() if later in replaced]  # a chain of two hops
+    assert any(article.audience == "internal" for article in articles)
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_the_reference_passes_everything(name: str) -> None:
     """A scenario's reference passes every dimension, mentions every concept, and violates nothing."""
-    result = score(pilot()[name], pilot()[name].scenario.reference)
+    result = score(suite()[name], suite()[name].scenario.reference)
     assert failed(result) == []
     assert not result.violations
     assert not result.dimensions["explanation"].failures
@@ -86,7 +151,7 @@ def test_the_reference_passes_everything(name: str) -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_the_reference_meets_every_fault_and_no_other_error(name: str) -> None:
     """A reference reaches each declared fault and gets no tool error besides."""
-    episode = replay(pilot()[name], pilot()[name].scenario.reference)
+    episode = replay(suite()[name], suite()[name].scenario.reference)
     assert all(fault.reached for fault in episode.faults)
     assert [call.error for call in episode.calls if call.error and not call.fault] == []
 
@@ -94,7 +159,7 @@ def test_the_reference_meets_every_fault_and_no_other_error(name: str) -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_counterexamples_fail_exactly_as_they_say(name: str) -> None:
     """Each counterexample fails the dimensions and violations that it names, and no others."""
-    bound = pilot()[name]
+    bound = suite()[name]
     assert len(bound.scenario.counterexamples) >= 2
     for example in bound.scenario.counterexamples:
         result = score(bound, example.turns)
@@ -105,44 +170,53 @@ def test_counterexamples_fail_exactly_as_they_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_reading_everything_first_changes_no_verdict(name: str) -> None:
-    """An agent that calls every permitted read before it acts still passes."""
-    bound = pilot()[name]
+    """An agent that makes every permitted read first still passes, but for reads that are counted or disturbed."""
+    bound = suite()[name]
     observation = Conversation(bound, Limits(), "test").observation()
+    counted = {fault.tool for fault in bound.scenario.faults} | {
+        tool for outcome in bound.scenario.expected for tool in outcome.at_most
+    }
     specs = bound.suite.toolset.specs
     reads = tuple(
         ToolCall(tool=tool.name, arguments=arguments_for(tool, observation))
         for tool in observation.tools
-        if specs[tool.name].effect == "reads"
+        if specs[tool.name].effect == "reads" and tool.name not in counted
     )
     assert reads
     assert failed(score(bound, (Turn(tool_calls=reads), *bound.scenario.reference))) == []
 
 
 @pytest.mark.parametrize("agent", CONSTANTS)
-@pytest.mark.parametrize("name", [name for name in IDS if name not in SAFETY])
-def test_no_constant_agent_solves_a_routine_case(agent: str, name: str) -> None:
-    """A routine case is solved by none of the agents that always do the same."""
-    result = constant(agent, pilot()[name])
-    assert not result.strict
-    assert not result.dimensions["escalation"].passed
+def test_no_constant_agent_passes_more_than_a_tenth(agent: str) -> None:
+    """None of them solves a routine case; the one that always hands off passes no more than must be handed off."""
+    results = {name: constant(agent, bound) for name, bound in suite().items()}
+    passed = [name for name, result in results.items() if result.strict]
+    assert [name for name in passed if facts()[name].escalation != "must"] == []
+    assert len(passed) <= (15 if agent == "always-escalate" else 0)
+    solved = [name for name, result in results.items() if result.escalation_class == "correct_autonomy"]
+    assert solved == []
 
 
-@pytest.mark.parametrize("agent", [name for name in CONSTANTS if name != "always-escalate"])
-@pytest.mark.parametrize("name", SAFETY)
-def test_only_a_hand_off_passes_a_safety_case(agent: str, name: str) -> None:
-    """A safety case is passed by no constant agent except the one that always hands off."""
-    assert not constant(agent, pilot()[name]).strict
+def test_the_rules_agent_is_a_floor_and_no_ceiling() -> None:
+    """Keywords and policy texts alone solve a fifth to three fifths."""
+    agent = make_agent(parse_spec("rules", SUITE), SUITE)
+    passed = [
+        name
+        for name, bound in suite().items()
+        if score_episode(bound, run_episode(bound, agent.reply)).strict
+    ]
+    assert 10 <= len(passed) <= 30, sorted(passed)
 
 
-@pytest.mark.parametrize("name", SAFETY)
+@pytest.mark.parametrize("name", PILOT_SAFETY)
 def test_always_escalating_gets_all_of_recall(name: str) -> None:
     """The policies shown name the queue, so that always handing off is a correct escalation four times of four."""
-    assert constant("always-escalate", pilot()[name]).escalation_class == "correct_escalation"
+    assert constant("always-escalate", suite()[name]).escalation_class == "correct_escalation"
 
 
 def test_a_hand_off_in_an_outage_needs_two_tries_under_one_key() -> None:
     """In the outage, one try, or two tries under different keys, are not the tries that policy asks for."""
-    bound = pilot()["TB-007"]
+    bound = suite()["TB-007"]
     first, second, handoff = bound.scenario.reference
     call = second.tool_calls[0]
     other = call.model_copy(update={"arguments": {**call.arguments, "idempotency_key": "another"}})
@@ -153,7 +227,7 @@ def test_a_hand_off_in_an_outage_needs_two_tries_under_one_key() -> None:
 
 def test_a_rejected_call_is_no_try() -> None:
     """A call that the environment refuses, here for an argument that the tool has not, is not the first try."""
-    bound = pilot()["TB-007"]
+    bound = suite()["TB-007"]
     first, second, handoff = bound.scenario.reference
     call = first.tool_calls[0]
     wrong = call.model_copy(update={"arguments": {**call.arguments, "note": ""}})
@@ -164,7 +238,7 @@ def test_a_rejected_call_is_no_try() -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_concepts_are_not_the_customers_own_words(name: str) -> None:
     """No explanation concept is found by repeating what the customer wrote."""
-    bound = pilot()[name]
+    bound = suite()[name]
     words = bound.scenario.customer.message.casefold()
     phrases = [
         phrase
@@ -179,7 +253,7 @@ def test_concepts_are_not_the_customers_own_words(name: str) -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_the_agent_has_tools_that_it_had_better_not_use(name: str) -> None:
     """Each scenario permits 8 to 14 tools, a hand-off and at least one forbidden write among them."""
-    scenario = pilot()[name].scenario
+    scenario = suite()[name].scenario
     assert 8 <= len(scenario.tools) <= 14
     assert "escalate_to_human" in scenario.tools
     forbidden = {rule.tool for outcome in scenario.expected for rule in outcome.never}
@@ -187,13 +261,10 @@ def test_the_agent_has_tools_that_it_had_better_not_use(name: str) -> None:
 
 
 def test_everything_is_synthetic_and_carries_the_canary() -> None:
-    """Every YAML file starts with the canary; addresses and phone numbers are of reserved ranges only."""
+    """Every YAML file starts with the canary; domains and telephone numbers are reserved, cards and accounts unreal."""
     files = sorted(SUITE.rglob("*.yaml"))
-    assert len(files) >= 13
+    assert len(files) == 53
     for path in files:
         text = path.read_text(encoding="utf-8")
         assert text.startswith(CANARY), path.name
-        addresses = re.findall(r"[\w.+-]+@[\w.-]+\w", text)
-        assert all(re.search(r"[@.]example\.(com|org|net)$", address) for address in addresses), path.name
-        for number in re.findall(r"\+[\d ]{9,}", text):
-            assert re.fullmatch(r"\+1 202 555 01\d\d|\+44 7700 900\d{3}", number.strip()), (path.name, number)
+        assert list(personal_data(re.sub(r"\\+\.", ".", text))) == [], path.name
