@@ -56,7 +56,7 @@ def test_the_suite_runs_in_an_empty_folder(tmp_path):
     code, output = run(tmp_path, "tinybench-50", "--supportbench-agent=do-nothing", "-k", "TB-003", *QUIET)
     node = ".supportbench/suites/tinybench-50/memory/second-double-payment.scenario.yaml::TB-003"
     assert code == 1
-    assert f"FAILED {node}\n" in output
+    assert f"FAILED {node}" in output
     code, output = run(tmp_path, node, "--supportbench-agent=oracle", *QUIET)
     assert (code, "1 passed" in output) == (0, True)
 
