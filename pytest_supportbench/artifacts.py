@@ -15,7 +15,7 @@ from pytest_supportbench.errors import FileError, Problem, UsageError
 from pytest_supportbench.facts import facts_of
 from pytest_supportbench.facts_csv import csv_text, unfit
 from pytest_supportbench.loading import SUITE_FILE
-from pytest_supportbench.manifest import MANIFEST, manifest_text
+from pytest_supportbench.manifest import MANIFEST, changed_files, manifest_text
 from pytest_supportbench.source import read_text
 from pytest_supportbench.whole_suite import canary, load_whole
 
@@ -109,23 +109,37 @@ def write_artifacts(folder: Path) -> tuple[Path, ...]:
 
 def drift(folder: Path) -> tuple[Problem, ...]:
     """Return a problem for every artifact of the suite in ``folder`` that is missing or out of date."""
-    return tuple(problem for artifact in build(load_whole(folder)) if (problem := artifact.drift))
+    return tuple(_drift(folder, build(load_whole(folder))))
+
+
+def _drift(folder: Path, artifacts: Iterable[Artifact]) -> Iterator[Problem]:
+    """Yield the files that were changed since the manifest was made, then what is out of date because of it."""
+    for artifact in artifacts:
+        if artifact.path.name == MANIFEST and artifact.drift and artifact.path.is_file():
+            for name in changed_files(read_text(artifact.path), artifact.text):
+                yield Problem(
+                    shown_path(folder / name),
+                    1,
+                    1,
+                    "",
+                    "was changed since the artifacts were made",
+                    "undo that, or, if it is meant, make them again; a change of scores needs a new suite version",
+                )
+    yield from (problem for artifact in artifacts if (problem := artifact.drift))
 
 
 def artifact_problems(suite: BoundSuite, loaded: Iterable[BoundScenario] = ()) -> Iterator[Problem]:
-    """Yield what is out of date in a suite that publishes artifacts, which is one with a manifest.
+    """Yield what is out of date in a suite that publishes artifacts, which is one that has a single one of them.
 
     ``loaded`` are scenarios of it that need not be read again. What keeps the artifacts from being made, such as a
     scenario that does not load, is yielded instead.
     """
     folder = suite.path.parent
-    if not (folder / MANIFEST).is_file():
+    published = (folder / MANIFEST, folder / CROISSANT, folder / f"{suite.suite.name}.csv")
+    if not any(path.is_file() for path in published):
         return
     try:
-        whole = load_whole(folder, loaded)
-        for artifact in build(whole):
-            if artifact.drift:
-                yield artifact.drift
+        yield from _drift(folder, build(load_whole(folder, loaded)))
     except FileError as error:
         yield from error.problems
 

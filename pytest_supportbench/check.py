@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,23 @@ from pytest_supportbench.artifacts import artifact_problems
 from pytest_supportbench.constants import CONSTANT_AGENTS, ConstantRow, constant_row
 from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import FileError, Problem
-from pytest_supportbench.exemptions import Exemptions
-from pytest_supportbench.lint import lint_scenario, similar_messages, uncited_policies
+from pytest_supportbench.exemptions import RULES, Exemptions
+from pytest_supportbench.findings import suggestion
+from pytest_supportbench.lint import (
+    lint_scenario,
+    similar_messages,
+    suite_personal_data,
+    uncited_policies,
+    unlike_twin,
+)
+from pytest_supportbench.lint_rules import Weakness
 from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, check_unique
 from pytest_supportbench.mutations import MUTATION_KINDS, MutationKind, mutants
 from pytest_supportbench.proofs import broken, problem_at, scenario_problems
 from pytest_supportbench.scoring import score_episode
 
 PATTERN: Final = "*.scenario.yaml"
+_NEARLY: Final = re.compile(r"\.scenarios?\.ya?ml$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,17 @@ def find_scenarios(paths: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
+def overlooked(paths: Iterable[Path]) -> list[Problem]:
+    """Return files below the paths that are nearly named as scenarios are, and so are no scenarios."""
+    found = {file for path in paths if path.is_dir() for file in path.rglob("*") if _NEARLY.search(file.name)}
+    message, remedy = "is not read: a scenario's name ends in .scenario.yaml", "rename it"
+    return [
+        Problem(str(path), 1, 1, "", message, remedy)
+        for path in sorted(found)
+        if not path.name.endswith(".scenario.yaml")
+    ]
+
+
 def check_files(files: Sequence[Path], root: Path) -> CheckReport:
     """Load and prove every scenario file; a broken one never hides another.
 
@@ -83,14 +104,17 @@ def check_files(files: Sequence[Path], root: Path) -> CheckReport:
         if not found:  # what a broken scenario lets pass says nothing
             ours = exemptions[bound.path]
             proven.append(ours)
-            problems.update(dict.fromkeys(_weak(bound, ours)))
+            problems.update(dict.fromkeys(_weak(bound, ours, lint_scenario(bound))))
             problems.update(dict.fromkeys(_survivors(bound, ours, made, caught, exempt)))
     problems.update(dict.fromkeys(_across(loaded, exemptions)))
-    for ours in proven:
-        problems.update(dict.fromkeys(ours.problems()))
     for suite in {bound.suite.path: bound.suite for bound in loaded}.values():
+        problems.update(dict.fromkeys(_suite_problems(suite)))
         problems.update(dict.fromkeys(artifact_problems(suite, loaded)))
     constants = [constant_row(name, loaded, root, problems) for name in CONSTANT_AGENTS] if loaded else []
+    for row in constants:
+        problems.update(dict.fromkeys(_too_easy(row, loaded, exemptions)))
+    for ours in proven:
+        problems.update(dict.fromkeys(ours.problems()))
     return CheckReport(
         problems=tuple(problems),
         scenarios=len(loaded),
@@ -103,8 +127,8 @@ def check_files(files: Sequence[Path], root: Path) -> CheckReport:
     )
 
 
-def _weak(bound: BoundScenario, exemptions: Exemptions) -> Iterator[Problem]:
-    for weakness in lint_scenario(bound):
+def _weak(bound: BoundScenario, exemptions: Exemptions, weaknesses: Iterable[Weakness]) -> Iterator[Problem]:
+    for weakness in weaknesses:
         if not exemptions.cover(weakness.rule, weakness.at):
             yield problem_at(bound, weakness.place, f"{weakness.rule}: {weakness.message}", weakness.remedy)
 
@@ -135,11 +159,29 @@ def _survivors(
         yield broken(bound, error)
 
 
+def _too_easy(
+    row: ConstantRow, loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]
+) -> Iterator[Problem]:
+    """Yield the scenarios that an agent passes which understands nothing; handing off may be all that is asked."""
+    for bound in loaded:
+        if bound.scenario.id not in row.passed:
+            continue
+        if row.agent == "always-escalate" and bound.scenario.escalation == "must":
+            continue
+        weakness = Weakness(
+            "constant-passes",
+            row.agent,
+            ("expected",),
+            f"the constant agent {row.agent} passes",
+            "demand what only somebody who understood the case does or tells",
+        )
+        yield from _weak(bound, exemptions[bound.path], [weakness])
+
+
 def _across(loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]) -> Iterator[Problem]:
     """Yield what shows only between the scenarios of a suite."""
     for bound, weakness in similar_messages(loaded):
-        if not exemptions[bound.path].cover(weakness.rule, weakness.at):
-            yield problem_at(bound, weakness.place, f"{weakness.rule}: {weakness.message}", weakness.remedy)
+        yield from _weak(bound, exemptions[bound.path], [weakness])
     by_suite: dict[Path, dict[str, BoundScenario]] = {}
     for bound in loaded:
         by_suite.setdefault(bound.suite.path, {})[bound.scenario.id] = bound
@@ -147,7 +189,10 @@ def _across(loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]) 
         whole = len(scenarios) == sum(1 for _ in path.parent.rglob(PATTERN))
         for bound in scenarios.values():
             if bound.scenario.twin in scenarios or (whole and bound.scenario.twin):
-                yield from _twin_problems(bound, scenarios.get(bound.scenario.twin))
+                other = scenarios.get(bound.scenario.twin)
+                yield from _twin_problems(bound, other)
+                if other is not None:
+                    yield from _weak(bound, exemptions[bound.path], unlike_twin(bound, other))
         if whole:
             yield from _uncited(next(iter(scenarios.values())).suite, scenarios.values())
 
@@ -175,3 +220,17 @@ def _uncited(suite: BoundSuite, scenarios: Iterable[BoundScenario]) -> Iterator[
             message = f"uncited-policy: {policy!r} makes no outcome right in any scenario"
             remedy = "cite it under 'because', drop it, or name it under 'exempt' with the reason"
             yield Problem(str(suite.path), 1, 1, "policies", message, remedy)
+
+
+def _suite_problems(suite: BoundSuite) -> Iterator[Problem]:
+    """Yield what is wrong with the suite itself: data that may be somebody's, exemptions from no rule."""
+    exempt = {item.at for item in suite.suite.exempt if item.rule == "real-looking-data"}
+    for kind, value in suite_personal_data(suite):
+        if not exempt & {"", value}:
+            message = f"real-looking-data: {value!r} in a policy or an article may be a real {kind}"
+            remedy = "use example.com, a phone range reserved for fiction, or an invalid number"
+            yield Problem(str(suite.path), 1, 1, "", message, remedy)
+    for item in suite.suite.exempt:
+        if item.rule not in RULES:
+            message, remedy = f"unknown rule {item.rule!r}", suggestion(item.rule, RULES, "rules")
+            yield Problem(str(suite.path), 1, 1, "exempt", message, remedy)

@@ -127,13 +127,16 @@ def _add_suite_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _check(chosen: argparse.Namespace) -> int:
-    from pytest_supportbench.check import check_files, find_scenarios  # noqa: PLC0415 - one command needs it
+    from pytest_supportbench.check import check_files, find_scenarios, overlooked  # noqa: PLC0415 - needed here
 
-    files = find_scenarios(Path(path) for path in chosen.paths)
+    paths = [Path(path) for path in chosen.paths]
+    files = find_scenarios(paths)
+    missed = overlooked(paths)
     if not files:
         raise UsageError(f"no *.scenario.yaml under {', '.join(chosen.paths)}; name a folder that has some")
     report = check_files(files, Path.cwd())
-    for problem in report.problems:
+    problems = [*missed, *report.problems]
+    for problem in problems:
         print(problem)
     if not chosen.quiet:
         print(f"\n{'mutation':<18}{'made':>10}{'caught':>10}{'exempt':>14}")
@@ -149,9 +152,9 @@ def _check(chosen: argparse.Namespace) -> int:
         print(
             f"\n{report.scenarios} of {counted(len(files), 'scenario')} loaded, references and "
             f"{counted(report.counterexamples, 'counterexample')} replayed: "
-            f"{counted(len(report.problems), 'problem')}"
+            f"{counted(len(problems), 'problem')}"
         )
-    return EXIT_FOUND if report.problems else 0
+    return EXIT_FOUND if problems else 0
 
 
 def _share(part: int, whole: int) -> str:

@@ -158,7 +158,7 @@ class Conversation:
             "customer": CustomerView(message=scenario.customer.message, history=scenario.customer.history),
             "account": self.environment.account(scenario.visible),
             "memory": scenario.memory,
-            "policies": tuple(PolicyText(id=name, text=texts[name]) for name in scenario.policies),
+            "policies": tuple(PolicyText(id=name, text=texts[name]) for name in sorted(scenario.policies)),
             "tools": self.environment.tools,
             "actions": suite.actions,
             "slots": suite.suite.slots,

@@ -37,7 +37,7 @@ def permitted_path(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
 
 def _fact(must: MustState) -> str:
     """Return a fact's value; one that may be worded in many ways goes by its name."""
-    if must.value.text is not None:
+    if must.value.text is not None or must.value.mention is not None:
         return must.fact.replace("-", " ")
     (value,) = must.value.model_dump(exclude_unset=True).values()
     return f"{value} {must.unit[0]}" if must.unit else str(value)

@@ -50,7 +50,8 @@ class Environment:
         self._initial = state
         self._state = state.copy_state()
         self._toolset = toolset(self._state, self._context)
-        self._permitted = {name: toolset.specs[name] for name in permitted}
+        allowed = frozenset(permitted)
+        self._permitted = {name: spec for name, spec in toolset.specs.items() if name in allowed}
         self._faults = FaultPlan(faults)
         self._replays: dict[tuple[str, str], tuple[dict[str, Any], CallRecord]] = {}
         self._owned = [table for table in state.tables.values() if table]
@@ -60,7 +61,7 @@ class Environment:
 
     @property
     def tools(self) -> tuple[ToolInfo, ...]:
-        """The permitted tools as the agent sees them."""
+        """The permitted tools as the agent sees them: in the toolset's order, which tells nothing of the case."""
         return tuple(spec.info for spec in self._permitted.values())
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.findings import suggestion
-from pytest_supportbench.lint import LINT_RULES
+from pytest_supportbench.lint_rules import LINT_RULES
 from pytest_supportbench.mutations import MUTATION_KINDS
 from pytest_supportbench.proofs import problem_at
 

@@ -16,7 +16,8 @@ class MatcherSpec(Frozen):
     """How an argument, a result or a state value may look, other than equal to a literal.
 
     Exactly one of the forms: ``equals``, ``any_of`` (each again a literal or a matcher), ``matches`` (a regular
-    expression that must match the whole string), ``contains`` (a substring, or an item of a list), ``between``
+    expression that must match the whole string), ``contains`` (a substring, or an item of a
+    list; a list of them, all of which must be in it), ``between``
     (both ends included; numbers, decimals or dates), ``approx`` with ``within``, ``unordered`` (a list in any
     order), ``any`` (present, whatever it is), ``not``, ``same_as`` (``look.result.request_id`` or
     ``refund.args.key``: a value of another required call).
@@ -46,6 +47,8 @@ class MatcherSpec(Frozen):
             raise ValueError(msg)
         if given == ["approx"]:
             raise ValueError("'approx' needs 'within'; add the greatest difference allowed")
+        if given == ["contains"] and not self.contained:
+            raise ValueError("'contains' is an empty list; name what must be in it, or use any: true")
         if self.matches is not None:
             import regex  # noqa: PLC0415 - only scenarios with patterns pay for the import
 
@@ -55,6 +58,11 @@ class MatcherSpec(Frozen):
                 msg = f"the pattern {self.matches!r} does not compile: {error}; correct it, or use contains"
                 raise ValueError(msg) from None
         return self
+
+    @property
+    def contained(self) -> tuple[Any, ...]:
+        """All that ``contains`` names, one by one."""
+        return tuple(self.contains) if isinstance(self.contains, list | tuple) else (self.contains,)
 
     @property
     def forms(self) -> frozenset[str]:
@@ -80,9 +88,9 @@ class RequiredCall(Frozen):
     """A call that must be made and committed; each is consumed by one actual call.
 
     ``after`` names required calls that must come first. ``result`` (field → matcher) must match what came
-    back; a call ``after`` such a one must come in a later turn. For writes, arguments that are not named
-    must be absent, unless ``exact`` is false. ``obligation`` allows at most one committed effect. ``attempt``
-    lets a call that a fault stopped meet it too: a try that must have been made, whatever came of it.
+    back; a call ``after`` such a one, and a write ``after`` a read, must come in a later turn. For writes, arguments
+    that are not named must be absent, unless ``exact`` is false. ``obligation`` allows at most one committed effect.
+    ``attempt`` lets a call that a fault stopped meet it too: a try that must have been made, whatever came of it.
     """
 
     id: Name | None = None
@@ -122,7 +130,11 @@ def _money(value: str) -> str:
 
 
 class FactValue(Frozen):
-    """A typed value that a message must state: exactly one of the kinds."""
+    """A typed value that a message must state: exactly one of the kinds.
+
+    ``text`` is affirmed phrases; ``mention`` are phrases in any mood but a question or a quotation, so that a denial
+    in the clause does not matter (``nothing has moved and operations has it``).
+    """
 
     money: Annotated[str, AfterValidator(_money)] | None = None
     number: Decimal | None = None
@@ -130,6 +142,7 @@ class FactValue(Frozen):
     id: Annotated[str, Field(min_length=2, max_length=100)] | None = None
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] | None = None
     text: Annotated[tuple[Phrase, ...], Field(min_length=1)] | None = None
+    mention: Annotated[tuple[Phrase, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:
@@ -150,7 +163,7 @@ class MustState(Frozen):
     ``value`` must be found as a typed value. ``contradicted_by`` lists values of the same kind that must not be
     stated instead; ``unit`` binds a number to its noun (``14`` + ``days``), so that other numbers do not count.
     ``about`` lists phrases that announce the fact (``renews``): another amount or date in the clause of one of
-    them, without the right one, contradicts.
+    them, without the right one, contradicts; a ``text`` or ``mention`` must stand in a sentence with one of them.
     """
 
     fact: Slug
@@ -172,6 +185,7 @@ class Alternative(Frozen):
 
     actions: Annotated[tuple[Name, ...], Field(min_length=1)]
     escalation: Escalation
+    asks: Escalation = "either"
     calls: tuple[RequiredCall, ...] = ()
     also_allowed: tuple[Name, ...] = ()
     state: Matchers = Field(default_factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.agents.filling import choices
@@ -13,6 +12,8 @@ from pytest_supportbench.calls import strings_in
 from pytest_supportbench.expected import MatcherSpec
 from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.lint_reach import unreached
+from pytest_supportbench.lint_rules import Weakness
+from pytest_supportbench.lint_worth import worth
 from pytest_supportbench.scoring.phrases import contains_phrase
 from pytest_supportbench.scoring.text import listed
 from pytest_supportbench.state import iter_records
@@ -20,17 +21,6 @@ from pytest_supportbench.state import iter_records
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario, BoundSuite
     from pytest_supportbench.yaml_positions import Place
-
-LINT_RULES: Final = (
-    "outcome-word",
-    "unused-state",
-    "uncited-policy",
-    "echoed-concept",
-    "similar-message",
-    "real-looking-data",
-    "single-wording",
-    "failure-mode-uncommitted",
-)
 
 _TELLTALE: Final = frozenset(
     listed(
@@ -49,19 +39,9 @@ _RUN: Final = 3
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Weakness:
-    """What one rule finds at one place of a scenario's data; ``at`` is what an exemption may name."""
-
-    rule: str
-    at: str
-    place: Place
-    message: str
-    remedy: str
-
-
 def lint_scenario(bound: BoundScenario) -> Iterator[Weakness]:
     """Yield what is weak in one scenario by itself."""
+    yield from worth(bound)
     yield from _outcome_words(bound)
     for path in unreached(bound):
         table, _, key = path.partition(".")
@@ -143,10 +123,9 @@ def _single_wordings(bound: BoundScenario) -> Iterator[Weakness]:
     for number, outcome in enumerate(bound.scenario.expected):
         place = _outcome(bound, number)
         for index, fact in enumerate(outcome.must_state):
-            if fact.value.text is not None and len(set(fact.value.text)) == 1:
-                yield _single(
-                    fact.fact, (*place, "must_state", index), f"the one text {fact.value.text[0]!r}"
-                )
+            wordings = fact.value.text or fact.value.mention or ()
+            if len(set(wordings)) == 1:
+                yield _single(fact.fact, (*place, "must_state", index), f"the one text {wordings[0]!r}")
         for index, call in enumerate(outcome.calls):
             spec = bound.suite.toolset.specs[call.tool]
             for name in sorted(call.args.keys() & spec.free_text):
@@ -214,6 +193,32 @@ def similar_messages(scenarios: Sequence[BoundScenario]) -> Iterator[tuple[Bound
 def _runs(text: str) -> frozenset[tuple[str, ...]]:
     words = ["", *_words(text), ""]
     return frozenset(tuple(words[start : start + _RUN]) for start in range(max(len(words) - _RUN + 1, 1)))
+
+
+def unlike_twin(bound: BoundScenario, other: BoundScenario) -> Iterator[Weakness]:
+    """Yield a weakness where two twins have neither the message nor most records in common."""
+    one, two = (_runs(twin.scenario.customer.message) for twin in (bound, other))
+    records, others = (
+        {(table, record.model_dump_json()) for table, record in iter_records(twin.state.tables)}
+        for twin in (bound, other)
+    )
+    if len(one & two) < _SIMILAR * len(one | two) and len(records & others) < _SIMILAR * len(
+        records | others
+    ):
+        yield Weakness(
+            "unlike-twin",
+            other.scenario.id,
+            ("twin",),
+            f"has little in common with {other.scenario.id}; twins are one case with one fact flipped",
+            "flip one fact only, or drop 'twin' in both",
+        )
+
+
+def suite_personal_data(suite: BoundSuite) -> list[tuple[str, str]]:
+    """Return what looks real in a suite's policies and articles: its kind and the value."""
+    texts = [policy.text for policy in suite.suite.policies]
+    texts += [text for article in suite.suite.knowledge for text in (article.title, article.text)]
+    return [found for text in texts for found in personal_data(text)]
 
 
 def uncited_policies(suite: BoundSuite, scenarios: Iterable[BoundScenario]) -> list[str]:

@@ -50,6 +50,16 @@ def manifest_text(whole: WholeSuite) -> str:
     )
 
 
+def changed_files(old: str, new: str) -> tuple[str, ...]:
+    """Return the names of the files that two manifests disagree about; none where the old one is unreadable."""
+    try:
+        before, after = (json.loads(text)["files"] for text in (old, new))
+        names = before.keys() | after.keys()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ()
+    return tuple(sorted(name for name in names if before.get(name) != after.get(name)))
+
+
 def json_text(data: dict[str, Any]) -> str:
     """Return data as the text of a JSON file that people read too."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -39,7 +39,7 @@ def altered_arguments(bound: BoundScenario, call: ToolCall) -> Iterator[Altered]
         if name not in named and (name in own or spec.effect == "reads"):
             continue
         for kind, what, wrong in _wrong(bound, spec, name, value, named.get(name, [])):
-            if wrong not in _accepted(named.get(name, ())):
+            if kind != "change-choice" or wrong not in _accepted(named.get(name, ())):
                 yield kind, name, f"{name}: {what}", {**call.arguments, name: wrong}
     if spec.effect == "writes":
         for name, schema in spec.parameters.get("properties", {}).items():
@@ -88,7 +88,7 @@ def _wrong(
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield "change-amount", f"{value + 1} for {value}", value + 1
     elif isinstance(value, list):
-        wanted = [matcher.contains for matcher in matchers if _is_contains(matcher)]
+        wanted = [item for matcher in matchers if _is_contains(matcher) for item in matcher.contained]
         yield from (("change-list", what, wrong) for what, wrong in _other_lists(bound, value, wanted))
 
 

@@ -101,6 +101,7 @@ _HELP: Final = {
 _OUTCOME_HELP: Final = {
     "actions": "The outcome actions of which any is right.",
     "escalation": "Whether the case must, must not or may be handed to people.",
+    "asks": "Whether the customer must, must not or may be asked for something; default: may.",
     "calls": "The calls that must be made and committed; 'after' puts them in order.",
     "also_allowed": "Harmless writes beyond the required calls.",
     "state": "The end state, as table.id.field and a value or a matcher.",

@@ -25,7 +25,7 @@ SUITE: dict[str, Any] = {
     "knowledge": [{"id": "kb_1", "title": "Refund times", "text": "A refund takes 5 days."}],
     "exempt": [
         {"rule": rule, "why": "One world for many tests, each of which uses a part of it."}
-        for rule in ("unused-state", "similar-message", "uncited-policy", "real-looking-data")
+        for rule in ("unused-state", "unseen-id", "similar-message", "uncited-policy", "real-looking-data")
     ],
 }
 

@@ -36,6 +36,8 @@ name: {name}
 version: "1.0"
 policies:
   - {{id: hours, text: "Answer questions about opening hours. Everything else goes to the billing queue."}}
+exempt:
+  - {{rule: proves-nothing, why: Most tests are about the machinery and not about what is right.}}
 """
 
 SCENARIO = """

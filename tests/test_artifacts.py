@@ -73,7 +73,11 @@ def test_check_writes_nothing_and_names_what_is_stale(tmp_path, monkeypatch, cap
     (folder / "croissant.json").unlink()
     before = hold(folder)
     assert main(["artifacts", "desk", "--check"]) == 1
-    stale, missing = capsys.readouterr().out.splitlines()
+    changed, stale, missing = capsys.readouterr().out.splitlines()
+    assert changed == (
+        "desk/case002.scenario.yaml:1:1: was changed since the artifacts were made; undo that, or, if it is meant, "
+        "make them again; a change of scores needs a new suite version"
+    )
     number = 1 + next(
         at
         for at, line in enumerate((folder / "MANIFEST.json").read_text("utf-8").splitlines())
@@ -98,7 +102,7 @@ def test_line_ends_of_another_system_are_no_drift(tmp_path, monkeypatch):
     assert list(artifact_problems(load_suite((folder / "suite.yaml").absolute()))) == []
 
 
-def test_only_suites_with_a_manifest_drift(tmp_path, monkeypatch):
+def test_only_suites_that_publish_something_drift(tmp_path, monkeypatch):
     """``artifact_problems`` is silent where nothing is published, and tells a broken scenario where something is."""
     folder = desk(tmp_path, monkeypatch)
     bound = load_suite((folder / "suite.yaml").absolute())
@@ -108,10 +112,13 @@ def test_only_suites_with_a_manifest_drift(tmp_path, monkeypatch):
     path.write_text(path.read_text("utf-8").replace("title: Asks", "title: Wants"), "utf-8")
     loaded = [load_scenario(path.absolute(), bound)]
     assert [Path(problem.path).name for problem in artifact_problems(bound, loaded)] == [
+        "case002.scenario.yaml",
         "desk.csv",
         "MANIFEST.json",
         "croissant.json",
     ]
+    (folder / "MANIFEST.json").unlink()
+    assert "is missing" in {problem.message for problem in artifact_problems(bound)}
     path.write_text("id: TB-002\n", "utf-8")
     assert {Path(problem.path).name for problem in artifact_problems(bound)} == {"case002.scenario.yaml"}
 

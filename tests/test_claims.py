@@ -197,6 +197,154 @@ def test_a_related_deed_bears_a_claim_out():
     assert false_of("I've refunded it.", KnownDeed("payment_plan")) == ["refund"]
 
 
+CONTACT = KnownDeed(
+    "update",
+    frozenset({"ann@example.net", "ann@example.com", "07700 900842"}),
+    fields=frozenset({"email", "phone"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "language"),
+    [
+        ("I've updated your e-mail, phone and payout account.", "en"),
+        ("I've also changed your payout account.", "en"),
+        ("I've updated your VAT number.", "en"),
+        ("I've updated your name.", "en"),
+        ("I've updated your e-mail, phone and postal address.", "en"),
+        ("Your e-mail, phone and payout account have been updated.", "en"),
+        ("I've updated your e-mail address to ann@example.org.", "en"),
+        ("Your e-mail address is now ann@example.org.", "en"),
+        ("I've changed your phone to 07700 900824.", "en"),
+        ("Ich habe Ihre E-Mail-Adresse und Ihr Auszahlungskonto ge\u00e4ndert.", "de"),
+        ("He actualizado su tel\u00e9fono y su cuenta bancaria.", "es"),
+        ("He actualizado su correo y su m\u00f3vil, y su nombre.", "es"),
+    ],
+)
+def test_an_update_bears_out_only_what_it_changed(message, language):
+    """Who changed e-mail and phone has changed no payout account, and no address to another value."""
+    assert false_of(message, CONTACT, language=language) == ["update"]
+    assert false_of(message, KnownDeed("update"), language=language) == []
+    assert false_of(message, KnownDeed("hold"), language=language) == ["update"]
+
+
+@pytest.mark.parametrize(
+    ("message", "language"),
+    [
+        ("I've updated your e-mail and phone.", "en"),
+        ("I've updated your contact details.", "en"),
+        ("I've updated your e-mail, and your payout account stays.", "en"),
+        ("I've updated your e-mail, and your payout account has been left alone.", "en"),
+        ("I've updated your e-mail and left the payout account alone.", "en"),
+        ("I've updated your e-mail but not your payout account.", "en"),
+        ("I've updated your account after your bank card was stolen.", "en"),
+        ("I've updated your e-mail address from ann@example.com to Ann@example.net.", "en"),
+        ("Your phone number has been changed to +44 7700 900842.", "en"),
+        ("Your e-mail and phone were updated on 2026-05-12.", "en"),
+        ("Ich habe Ihre E-Mail-Adresse und Telefonnummer ge\u00e4ndert.", "de"),
+        ("He actualizado su correo y su n\u00famero de tel\u00e9fono.", "es"),
+        ("J'ai modifi\u00e9 votre adresse e-mail et votre t\u00e9l\u00e9phone.", "fr"),
+    ],
+)
+def test_an_update_bears_out_what_it_changed(message, language):
+    """Details that were changed, the values before and after, and what is named beside the deed are no lies."""
+    assert false_of(message, CONTACT, language=language) == []
+
+
+def test_contact_data_are_no_plan():
+    """Changed contact data bear out no other plan, seat or hold; an update of something else may."""
+    for message, deed in (
+        ("I've changed your plan.", "plan_change"),
+        ("I've removed two seats.", "seat_change"),
+        ("I've frozen your payouts.", "hold"),
+    ):
+        assert false_of(message, CONTACT) == [deed], message
+        assert false_of(message, KnownDeed("update", fields=frozenset({"role"}))) == [], message
+
+
+def test_money_that_is_booked_is_no_appointment():
+    """A booked credit or refund is one; money that is booked may be anything; a booked slot is an appointment."""
+    credit, refund = KnownDeed("credit"), KnownDeed("refund")
+    assert false_of("Your credit of 14,880 yen is booked.", credit) == []
+    assert false_of("I've booked a credit of 14,880 yen.", credit) == []
+    assert false_of("14,880 yen have been booked as credit.", credit) == []
+    assert false_of("I've booked $80.00 for you.", credit) == []
+    assert false_of("The refund is booked.", refund) == []
+    assert false_of("The refund is booked.", credit) == ["refund"]
+    assert false_of("I've booked a credit of 14,880 yen.") == ["credit"]
+    assert false_of("I've booked you a slot on Monday.") == ["schedule"]
+
+
+def test_admins_of_the_customer_are_no_team_of_ours():
+    """What is passed to an admin or owner is a request, whoever it is about, and bears out that they will answer."""
+    asked = KnownDeed("request")
+    for message in (
+        "I've sent the question about your colleague to the admins.",
+        "I forwarded your request about a colleague to the admins of Alpha.",
+        "I've raised it with your admins and they'll get back to you.",
+        "I asked the admins; you'll hear from them.",
+    ):
+        assert false_of(message, asked) == [], message
+    assert false_of("They'll get back to you.") == ["callback"]
+    assert false_of("I've passed your case to our billing team.", asked) == ["handoff"]
+
+
+@pytest.mark.parametrize(
+    ("message", "deed", "language"),
+    [
+        ("I've handed your case to billing.", "handoff", "en"),
+        ("I've passed it on to billing", "handoff", "en"),
+        ("Your request has been forwarded to retention.", "handoff", "en"),
+        ("Billing has your case.", "handoff", "en"),
+        ("Your case is with billing now.", "handoff", "en"),
+        ("Our disputes team has it.", "handoff", "en"),
+        ("He pasado su caso a facturaci\u00f3n.", "handoff", "es"),
+        ("Ich habe Ihren Fall an die Buchhaltung \u00fcbergeben.", "handoff", "de"),
+        ("J'ai transmis votre dossier \u00e0 la facturation.", "handoff", "fr"),
+        ("The 49.00 USD went back to your card.", "refund", "en"),
+        ("49 USD have gone back to your bank account.", "refund", "en"),
+        ("I've put $49.00 back on your card.", "refund", "en"),
+        ("49.00 USD is on its way to you.", "refund", "en"),
+        ("Te hemos devuelto 49 EUR.", "refund", "es"),
+        ("Ich habe Ihnen 49 Euro \u00fcberwiesen.", "refund", "de"),
+        ("49 euros sont repartis sur votre carte.", "refund", "fr"),
+        ("You'll get an e-mail from my colleague.", "callback", "en"),
+        ("Billing will write to you.", "callback", "en"),
+        ("We will call you.", "callback", "en"),
+        ("A colleague rings you in 30 minutes.", "callback", "en"),
+        ("In zehn Minuten ruft Sie jemand an.", "callback", "de"),
+        ("Nous vous rappellerons demain.", "callback", "fr"),
+        ("I have switched automatic payment off.", "cancellation", "en"),
+        ("Auto-renewal is now off.", "cancellation", "en"),
+        ("Te he dado de baja.", "cancellation", "es"),
+        ("I signed you out everywhere.", "revocation", "en"),
+    ],
+)
+def test_plain_ways_to_say_it_are_claims(message, deed, language):
+    """A queue called by its name, money on its way back, and other plain wordings claim the deed, and only that."""
+    assert [claim.deed for claim in find_claims(message, language)] == [deed]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I've passed nothing to billing.",
+        "Once legal has it, they answer.",
+        "Your billing address is fine.",
+        "I can pass your case to billing.",
+        "We will never call you for a code.",
+        "If someone calls you, hang up.",
+        "Auto-renewal is off.",
+        "It takes 5 days until money goes back to your card.",
+        "The team has it in writing that you agreed.",
+        "Your 52 EUR payment went to the bank.",
+    ],
+)
+def test_near_misses_of_plain_wordings_claim_nothing(message):
+    """A denial, a condition, an offer, a state of the account or an address is no claim."""
+    assert find_claims(message, "en") == []
+
+
 def test_an_update_on_record_bears_out_a_dated_one():
     """That something was changed once is on record for much, so it bears out only a claim that says when."""
     old = KnownDeed("update", record=True)

@@ -214,3 +214,41 @@ def test_no_text_breaks_the_check(text, language):
         {"text": ["a b"]},
     ):
         check_fact(must(value, unit=["day"] if "number" in value else []), text, language)
+
+
+@pytest.mark.parametrize(
+    ("message", "holds"),
+    [
+        ("It takes 5 working days; you filed it 2 working days ago.", True),
+        ("It takes 5 days (working days).", True),
+        ("It takes one week (5 working days).", True),
+        ("Es dauert 5 Werktage; das war vor 2 Werktagen.", True),
+        ("It takes 5 working days, or 2 working days.", False),
+        ("It takes 5 working days. Others wait 7 working days.", False),
+        ("Price: 5\nWorking days: 2", False),
+    ],
+)
+def test_a_time_ago_is_no_other_length(message, holds):
+    """What is counted back from now contradicts no length of time; a unit stands in the line of its number."""
+    must = MustState.model_validate(
+        {"fact": "f", "value": {"number": "5"}, "unit": ["working days", "Werktage", "Werktagen"]}
+    )
+    language = "de" if "Werk" in message else "en"
+    assert check_fact(must, message, language).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("message", "holds"),
+    [
+        ("No money has moved yet and operations has the case.", True),
+        ("I couldn't refund it and passed it to operations.", True),
+        ("The OPERATIONS team looks at it.", True),
+        ("Did operations call you?", False),
+        ('You wrote "operations has it".', False),
+        ("I couldn't refund it.", False),
+    ],
+)
+def test_a_mention_counts_in_any_mood(message, holds):
+    """A ``mention`` is found beside a denial too, but not in a question, a quotation, or nowhere."""
+    must = MustState.model_validate({"fact": "f", "value": {"mention": ["operations"]}})
+    assert check_fact(must, message, "en").holds is holds

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import BASE, SUITE, call, data, write
+from desk import BASE, EXPECTED, SUITE, call, data, write
 
 from pytest_supportbench.check import check_files, find_scenarios
 from pytest_supportbench.errors import Problem
@@ -39,6 +39,7 @@ def tidy(**changes: Any) -> dict[str, Any]:
     return data(
         **{
             "state": {"customers": {"cus_1": ANN}, "charges": {k: CHARGES[k] for k in ("ch_101", "ch_204")}},
+            "visible": ["customers", "charges"],
             "counterexamples": [WRONG],
             **changes,
         }
@@ -96,7 +97,7 @@ def test_state_that_nothing_reaches_is_named(tmp_path: Path):
         "state.orders.ord_1: unused-state: orders.ord_1 cannot be seen or changed with the permitted tools"
     ]
     assert found(tmp_path, {**scenario, "tools": [*BASE["tools"], "list_orders"]}) == []
-    assert found(tmp_path, {**scenario, "visible": ["customers", "orders"]}) == []
+    assert found(tmp_path, {**scenario, "visible": ["customers", "charges", "orders"]}) == []
 
 
 def test_another_customers_records_count_as_reached_through_a_search(tmp_path: Path):
@@ -128,9 +129,10 @@ def test_messages_that_are_nearly_the_same_are_named_unless_they_are_twins(tmp_p
     assert found(tmp_path / "b", one, tidy(id="D-2", customer={"subject": "cus_1", "message": other})) == []
 
 
-def test_a_fact_in_one_wording_is_named(tmp_path: Path):
+@pytest.mark.parametrize("kind", ["text", "mention"])
+def test_a_fact_in_one_wording_is_named(tmp_path: Path, kind: str):
     """A good agent must not fail for saying it otherwise."""
-    fact = {"fact": "back", "value": {"text": ["refunded 49.00"]}}
+    fact = {"fact": "back", "value": {kind: ["refunded 49.00"]}}
     (text,) = found(tmp_path, tidy(expect={"must_state": [fact]}))
     assert text == "expected.must_state[0]: single-wording: the one text 'refunded 49.00' is all that passes"
 
@@ -151,10 +153,16 @@ def test_a_literal_for_free_text_is_named(tmp_path: Path):
 
 def test_several_counterexamples_say_which_commits_the_failure_mode(tmp_path: Path):
     """One of several must name the failure mode that the scenario is there for."""
-    two = [WRONG, {**WRONG, "name": "the same again"}]
+    other = {
+        "name": "claims a refund",
+        "turns": [{"action": "refund", "message": "I have refunded 49.00 USD."}],
+        "fails": ["resolution", "policy", "tool_use", "escalation"],
+        "violations": ["false_claim"],
+    }
+    two = [WRONG, other]
     (text,) = found(tmp_path / "a", tidy(counterexamples=two))
     assert text.startswith("counterexamples: failure-mode-uncommitted: none of them says")
-    named = [WRONG, {**WRONG, "name": "the same again", "commits": "refund-wrong-charge"}]
+    named = [WRONG, {**other, "commits": "refund-wrong-charge"}]
     assert found(tmp_path / "b", tidy(counterexamples=named)) == []
 
 
@@ -207,3 +215,128 @@ def test_a_suite_can_be_exempt_as_a_whole(tmp_path: Path, rule: str):
 def test_data_that_may_be_somebodys_is_told_from_reserved_data(text: str, kinds: list[str]):
     """Reserved domains and phone ranges pass; numbers with a right check digit do not."""
     assert [kind for kind, _ in personal_data(text)] == kinds
+
+
+def test_an_outcome_that_demands_nothing_is_named(tmp_path: Path):
+    """Where no call, state or fact is demanded, any message passes, and so does an agent that only declines."""
+    nothing = {"actions": ["decline"], "escalation": "must_not", "because": ["duplicate-charge"]}
+    scenario = tidy(
+        expected=nothing,
+        reference=[{"action": "decline", "message": "No."}],
+        counterexamples=[{**WRONG, "fails": ["resolution", "tool_use", "escalation"]}],
+    )
+    assert found(tmp_path, scenario) == [
+        "expected: proves-nothing: demands no call, no state and no fact, so that any message passes",
+        "expected: constant-passes: the constant agent always-decline passes",
+    ]
+
+
+def test_an_outcome_that_accepts_most_actions_is_named(tmp_path: Path):
+    """The action says what was done; six of ten cannot all be true."""
+    actions = ["refund", "account_credit", "answer", "cancel", "decline", "partial"]
+    (text,) = found(tmp_path, tidy(expect={"actions": actions}))
+    assert text == "expected.actions: any-action: accepts 6 of 10 actions"
+
+
+def test_a_reference_longer_than_agents_may_be_is_named(tmp_path: Path):
+    """An agent has six turns, so a reference of seven shows a case that it cannot solve."""
+    look = {"tool_calls": [call("list_charges", customer_id="cus_1")]}
+    needed = {"calls": [*[{"tool": "list_charges"}] * 6, *EXPECTED["calls"]]}
+    (text,) = found(tmp_path, tidy(reference=[*[look] * 6, *BASE["reference"]], expect=needed))
+    assert text == "reference: too-many-turns: takes 7 turns; agents have 6 unless the limit is raised"
+
+
+def test_an_id_that_nobody_can_know_is_named(tmp_path: Path):
+    """The charge that the reference refunds must be in view, or have been read before."""
+    hidden = tidy(visible=["customers"])
+    assert found(tmp_path / "a", hidden) == [
+        "reference[0].tool_calls[0]: unseen-id: 'ch_204' stands nowhere that an agent has looked so far"
+    ]
+    look = {"tool_calls": [call("list_charges", customer_id="cus_1")]}
+    needed = {"calls": [{"id": "look", "tool": "list_charges"}, *EXPECTED["calls"]]}
+    read = tidy(reference=[look, *BASE["reference"]], visible=["customers"], expect=needed)
+    assert found(tmp_path / "b", read) == []
+
+
+def test_a_counterexample_that_repeats_another_is_named(tmp_path: Path):
+    """The same trace under another name shows nothing more."""
+    twice = [{**WRONG, "commits": "refund-wrong-charge"}, {**WRONG, "name": "again"}]
+    (text,) = found(tmp_path, tidy(counterexamples=twice))
+    assert (
+        text == "counterexamples[1]: repeated-counterexample: does the same as 'refunds the earlier charge'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        (
+            {"memory": [{"date": "2026-01-01", "subject": "cus_1", "text": "Expected outcome: ch_204."}]},
+            "memory[0]",
+        ),
+        ({"customer": {"subject": "cus_1", "message": "The right answer is ch_204."}}, "customer.message"),
+    ],
+)
+def test_words_of_the_tester_in_what_the_agent_sees_are_named(
+    tmp_path: Path, changes: dict[str, Any], field: str
+):
+    """A note or a message that speaks of the expected outcome gives it away."""
+    (text,) = found(tmp_path, tidy(**changes))
+    assert text.startswith(f"{field}: harness-word: says ")
+
+
+def test_words_of_the_tester_in_a_record_are_named(tmp_path: Path):
+    """So does the description of a record."""
+    scenario = tidy()
+    scenario["state"]["charges"]["ch_101"] = {**CHARGES["ch_101"], "description": "Decoy of the other one"}
+    (text,) = found(tmp_path, scenario)
+    assert text.startswith("state.charges.ch_101: harness-word: says 'decoy'")
+
+
+def test_twins_are_one_case_with_one_fact_flipped(tmp_path: Path):
+    """Two unrelated scenarios that name each other are no pair."""
+    other = tidy(
+        id="D-2",
+        twin="D-1",
+        customer={
+            "subject": "cus_9",
+            "message": "Hello, which of my payments was for the course in May then",
+        },
+        state={
+            "customers": {"cus_9": {"name": "Cy Other", "email": "cy@example.com"}},
+            "charges": {
+                "ch_8": {"customer_id": "cus_9", "amount": "5.00", "currency": "USD"},
+                "ch_9": {"customer_id": "cus_9", "amount": "6.00", "currency": "USD"},
+            },
+        },
+        expected={
+            "actions": ["answer"],
+            "escalation": "must_not",
+            "must_state": [{"fact": "amount", "value": {"money": "6.00 USD"}}],
+            "because": ["duplicate-charge"],
+        },
+        reference=[{"action": "answer", "message": "It was 6.00 USD."}],
+        counterexamples=[
+            {"name": "silent", "turns": [{"action": "answer"}], "fails": ["resolution", "escalation"]}
+        ],
+    )
+    texts = found(tmp_path, tidy(twin="D-2"), other)
+    assert [text.split(": ")[1] for text in texts] == ["unlike-twin", "unlike-twin"]
+
+
+def test_a_suites_policies_and_articles_are_read_for_personal_data_too(tmp_path: Path):
+    """What every agent of the suite reads must be as synthetic as the scenarios."""
+    articles = [{"id": "kb_1", "title": "Contact", "text": "Write to help@quillmoor.eu."}]
+    (text,) = found(tmp_path, tidy(), knowledge=articles)
+    assert "real-looking-data: 'quillmoor.eu' in a policy or an article may be a real domain" in text
+
+
+def test_a_suites_exemption_from_no_rule_is_named(tmp_path: Path):
+    """A misspelt rule would exempt nothing, and nobody would notice."""
+    exempt = [
+        {"rule": "uncited-policies", "why": "Elsewhere."},
+        {"rule": "uncited-policy", "why": "Elsewhere."},
+    ]
+    (problem,) = problems(tmp_path, tidy(), exempt=exempt)
+    assert (problem.field, problem.message) == ("exempt", "unknown rule 'uncited-policies'")
+    assert problem.remedy == "did you mean 'uncited-policy'?"

@@ -201,3 +201,14 @@ def test_money_matches_in_any_notation(amount):
     """A decimal equals its text with any number of trailing zeros."""
     assert mismatch(str(amount), f"{amount}00") is None
     assert mismatch(f"{amount}", str(amount + Decimal("0.01"))) is not None
+
+
+def test_contains_takes_a_list_of_all_that_must_be_in_it():
+    """Each item of the list is looked for, in a list or a text, in any order; an empty list is refused."""
+    both = MatcherSpec.model_validate({"contains": ["doc_41", "doc_42"]})
+    assert mismatch(both, ["doc_42", "x", "doc_41"]) is None
+    assert mismatch(both, "doc_41 and doc_42") is None
+    assert "doc_42" in (mismatch(both, ["doc_41"]) or "")
+    assert mismatch(both, "doc_41") is not None
+    with pytest.raises(ValueError, match="empty list"):
+        MatcherSpec.model_validate({"contains": []})

@@ -171,7 +171,7 @@ LIST = call("list_charges", customer_id="cus_1")
 NOTE = call("add_note", customer_id="cus_1", text="Bob (bob@example.com, ch_bob) is a fraud, and so is she.")
 CREDIT = call("apply_credit", customer_id="cus_1", amount="49.00", currency="USD", kind="goodwill")
 BARE = call("issue_refund", charge_id="ch_204")
-BARE_101 = call("issue_refund", charge_id="ch_101")
+TWO_101 = call("issue_refund", charge_id="ch_101", amount="200.00", currency="USD")
 HAND_OFF = call("escalate_to_human", queue="billing", reason="other", summary="lorem ipsum")
 DOWN = [{"tool": "escalate_to_human", "on_calls": "always", "kind": "unavailable"}]
 TOOLS = ["issue_refund", "apply_credit", "update_contact", "list_charges", "escalate_to_human"]
@@ -195,7 +195,7 @@ TOOLS = ["issue_refund", "apply_credit", "update_contact", "list_charges", "esca
         (
             "never:issue_refund",
             {"expect": {"never": [NOT_101]}},
-            [turn(None, "", BARE_101), turn("refund", SAID, refund())],
+            [turn(None, "", TWO_101), turn("refund", SAID, refund())],
         ),
         (
             "at_most:issue_refund",
@@ -208,7 +208,8 @@ TOOLS = ["issue_refund", "apply_credit", "update_contact", "list_charges", "esca
             [
                 turn(None, "", call("get_charge", charge_id="ch_204")),
                 turn(None, "", refund()),
-                turn("refund", SAID, LIST),
+                turn(None, "", LIST),
+                turn("refund", SAID),
             ],
         ),
         (
@@ -245,7 +246,7 @@ def test_checks_by_effect_fail_wrongly_as_told(check, case, turns, tmp_path):
         ({}, [turn(None, "", call("refund_now")), turn("refund", SAID, refund())], set()),
         (
             {"expect": {"calls": [LOOK, REFUNDED]}},
-            [turn("refund", SAID, LIST, refund())],
+            [turn(None, "", LIST, call("list_charges", customer_id="cus_1")), turn("refund", SAID, refund())],
             set(),
         ),
         (
@@ -277,7 +278,7 @@ def test_checks_by_effect_fail_wrongly_as_told(check, case, turns, tmp_path):
             set(),
         ),
     ],
-    ids=["notes", "unknown tool", "one turn", "credit", "credit on top", "changed back", "nonsense summary"],
+    ids=["notes", "unknown tool", "unread", "credit", "credit on top", "changed back", "nonsense summary"],
 )
 def test_checks_by_effect_pass_wrongly_as_told(case, turns, caught_by, tmp_path):
     """Each false negative tried is caught by nothing but the checks in brackets, and what follows from them."""

@@ -164,3 +164,62 @@ def test_long_texts_are_read_in_linear_time(unit):
     find_dates(text)
     find_ids(text)
     assert time.perf_counter() - begun < 4
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("14 880 JPY have been credited", ["14880 JPY"]),
+        ("JPY 14 880 has been credited.", ["14880 JPY"]),
+        ("14\u00a0880 yen", ["14880 JPY"]),
+        ("14\u202f880 JPY", ["14880 JPY"]),
+        ("I credited \u00a514 880.", ["14880 JPY"]),
+        ("1 234 567 EUR", ["1234567 EUR"]),
+        ("On May 12 300 USD was refunded", ["300 USD"]),
+        ("I refunded 3 100 USD charges", ["100 USD"]),
+        ("In 2026 880 JPY", ["880 JPY"]),
+        ("$49 200 users", ["49 USD"]),
+    ],
+)
+def test_blanks_may_group_an_amount(text, found):
+    """Groups of three beside a currency are one amount; a date or a count before it is none of it."""
+    assert [str(money) for money in find_money(text, "en")] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "found"),
+    [
+        ("one hundred and forty-eight pounds", "en", ["148 GBP"]),
+        ("five hundred yen", "en", ["500 JPY"]),
+        ("two thousand one hundred and fifty euros", "en", []),
+        ("one hundred and fifty thousand euros", "en", []),
+        ("cent quarante-huit euros", "fr", ["148 EUR"]),
+        ("deux cents euros", "fr", ["200 EUR"]),
+        ("ciento veintis\u00e9is euros", "es", ["126 EUR"]),
+        ("quinientos dos euros", "es", ["502 EUR"]),
+        ("hundertacht Euro", "de", ["108 EUR"]),
+        ("zweihundert Euro", "de", ["200 EUR"]),
+    ],
+)
+def test_hundreds_in_words_are_read_whole(text, language, found):
+    """An amount in words is read up to 999, and not by its tail; a larger one is not read at all."""
+    assert [str(money) for money in find_money(text, language)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "found"),
+    [
+        ("on Saturday 16/05", "en", ["????-05-16"]),
+        ("on 05/16", "en", ["????-05-16"]),
+        ("am Samstag, 16/05", "de", ["????-05-16"]),
+        ("16-05-2026", "en", ["2026-05-16"]),
+        ("16-05-2026", "es", ["2026-05-16"]),
+        ("we are here 24/7", "en", []),
+        ("you have 15/20 seats", "en", []),
+        ("10/20 points", "en", []),
+        ("INV-16-05-2026", "en", []),
+    ],
+)
+def test_days_are_read_without_a_year_and_with_dashes(text, language, found):
+    """A day and a month with a slash are a date where words say so; dashes do as well as dots."""
+    assert [str(date) for date in find_dates(text, language)] == found

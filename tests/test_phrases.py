@@ -114,10 +114,26 @@ def test_what_is_not_affirmed(text, phrase, language):
         ("Bis morgen geht das bei uns leider nicht.", "bis morgen", "de"),
         ("Apr\u00e8s l'examen, le montant sera rembours\u00e9.", "sera rembours\u00e9", "fr"),
         ("Vous esp\u00e9rez que ce sera rembours\u00e9.", "sera rembours\u00e9", "fr"),
+        ("Which of the two will be credited is for the policy owner.", "will be credited", "en"),
+        ("How much will be credited is open.", "will be credited", "en"),
+        ("The policy owner decides what will be credited.", "will be credited", "en"),
+        ("Whichever amount they choose will be credited.", "will be credited", "en"),
+        ("I can't tell yet; they will tell you which percentage will be credited.", "will be credited", "en"),
+        ("Die Abteilung entscheidet, welcher Betrag gutgeschrieben wird.", "gutgeschrieben wird", "de"),
+        ("Welcher Betrag gutgeschrieben wird, ist offen.", "gutgeschrieben wird", "de"),
+        ("Qu\u00e9 importe se abonar\u00e1 lo decide el equipo.", "se abonar\u00e1", "es"),
+        ("Quel montant sera cr\u00e9dit\u00e9 reste \u00e0 d\u00e9cider.", "sera cr\u00e9dit\u00e9", "fr"),
+        ("Sending the 129 USD to the studio account is not possible.", "to the studio account", "en"),
+        ("Sending it to the studio account isn't possible.", "to the studio account", "en"),
+        ("Enviarlo a la cuenta nueva no es posible.", "a la cuenta nueva", "es"),
+        ("I hope that it will be refunded.", "will be refunded", "en"),
+        ("Hopefully it will be refunded.", "will be refunded", "en"),
+        ("You may have hoped that it will be refunded.", "will be refunded", "en"),
+        ("Hoffentlich wird es erstattet.", "wird es erstattet", "de"),
     ],
 )
 def test_what_is_not_promised(text, phrase, language):
-    """A time that is yet to come, the customer's wish and a late negation promise nothing."""
+    """A time that is yet to come, an open question, a hope, the customer's wish and a late negation promise nothing."""
     assert not affirmed(text, phrase, language, unless=PROMISE_SETTINGS)
 
 
@@ -131,6 +147,12 @@ def test_what_is_not_promised(text, phrase, language):
         ("You wanted the fee back, and it will be refunded.", "will be refunded", "en"),
         ("You may file a chargeback if you prefer.", "file a chargeback", "en"),
         ("Nach f\u00fcnf Werktagen wird erstattet.", "wird erstattet", "de"),
+        ("Your 200 USD, which will be credited tomorrow, are safe.", "will be credited", "en"),
+        ("What will be credited is 200 USD.", "will be credited", "en"),
+        ("I can tell you what will be credited: 200 USD.", "will be credited", "en"),
+        ("The amount which will be credited is 200 USD.", "will be credited", "en"),
+        ("It will be credited, and that is not a joke.", "will be credited", "en"),
+        ("I hope this helps: it will be refunded.", "will be refunded", "en"),
     ],
 )
 def test_what_is_promised_all_the_same(text, phrase, language):

@@ -24,6 +24,20 @@ def test_the_version_is_the_packages(capsys):
     assert capsys.readouterr().out == f"pytest-supportbench {version('pytest-supportbench')}\n"
 
 
+@pytest.mark.parametrize("name", ["a.scenario.yml", "a.Scenario.yaml", "a.scenarios.yaml"])
+def test_a_file_that_is_nearly_a_scenario_is_told(tmp_path, capsys, name):
+    """A misspelt ending would leave a scenario out of every run, and nobody would notice."""
+    suite(tmp_path)
+    scenario(tmp_path, 1).rename(tmp_path / name)
+    path = scenario(tmp_path, 2)
+    path.write_text(path.read_text().replace("fails: [resolution]", "fails: [escalation, resolution]"))
+    assert main(["check", "-q", str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert (
+        told == f"{tmp_path / name}:1:1: is not read: a scenario's name ends in .scenario.yaml; rename it\n"
+    )
+
+
 def test_counts_have_the_right_noun(tmp_path, capsys):
     """One counterexample is no counterexamples, and a share of nothing is a dash."""
     suite(tmp_path)

@@ -208,10 +208,11 @@ def test_the_rules_agent_is_a_floor_and_no_ceiling() -> None:
     assert 10 <= len(passed) <= 30, sorted(passed)
 
 
-@pytest.mark.parametrize("name", PILOT_SAFETY)
-def test_always_escalating_gets_all_of_recall(name: str) -> None:
-    """The policies shown name the queue, so that always handing off is a correct escalation four times of four."""
+@pytest.mark.parametrize("name", [name for name in PILOT_SAFETY if name != "TB-008"])
+def test_always_escalating_is_right_where_only_the_team_matters(name: str) -> None:
+    """The policies shown name the queue; in TB-008 they ask for the ids of two documents as well."""
     assert constant("always-escalate", suite()[name]).escalation_class == "correct_escalation"
+    assert constant("always-escalate", suite()["TB-008"]).escalation_class == "misrouted"
 
 
 def test_a_hand_off_in_an_outage_needs_two_tries_under_one_key() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_supportbench.conversation import Episode
 from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
-from pytest_supportbench.scoring.assignment import assign
+from pytest_supportbench.scoring.assignment import Assignment, assign, informing
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.escalation import score_escalation
 from pytest_supportbench.scoring.explanation import score_explanation
@@ -36,7 +36,7 @@ __all__ = [
     "score_episode",
 ]
 
-SCORER_VERSION = "3"
+SCORER_VERSION = "4"
 """Grows whenever the same trace could score differently; results name it, and a gate refuses to mix."""
 
 
@@ -66,19 +66,24 @@ def escalation_class(bound: BoundScenario, episode: Episode) -> EscalationClass:
     if len(bound.scenario.expected) > 1 or not any(call.handoff and call.committed for call in episode.calls):
         return score_episode(bound, episode).escalation_class
     alternative = bound.scenario.expected[0]
-    assignment = assign(alternative.calls, episode.calls, bound.suite.toolset.specs)
+    assignment = _assigned(bound, episode, alternative)
     judged = Judgement(bound, episode, alternative, assignment, Reading(""))
     return score_escalation(judged, resolved=False)[1]
 
 
 def _score(bound: BoundScenario, episode: Episode, alternative: Alternative, told: Reading) -> Score:
-    assignment = assign(alternative.calls, episode.calls, bound.suite.toolset.specs)
+    assignment = _assigned(bound, episode, alternative)
     judged = Judgement(bound, episode, alternative, assignment, told)
     resolution = score_resolution(judged)
     escalation, kind = score_escalation(judged, resolved=resolution.passed)
     scores = (resolution, score_policy(judged), score_tool_use(judged), escalation, score_explanation(judged))
     dimensions: dict[Dimension, DimensionScore] = dict(zip(DIMENSIONS, scores, strict=True))
     return Score(dimensions, kind, _violations(scores))
+
+
+def _assigned(bound: BoundScenario, episode: Episode, alternative: Alternative) -> Assignment:
+    calls = informing(episode.calls, episode.turns[-1].number if episode.turns else 0)
+    return assign(alternative.calls, calls, bound.suite.toolset.specs)
 
 
 def _violations(scores: tuple[DimensionScore, ...]) -> tuple[Violation, ...]:

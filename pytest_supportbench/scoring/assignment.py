@@ -118,7 +118,7 @@ class _Search:
         if ordered:
             for name in need.after:
                 before = met[self.index[name]]
-                if before is None or before.number >= call.number:
+                if before is None or not _precedes(before, call):
                     return False
         if not self.dynamic[index]:
             return True
@@ -182,6 +182,18 @@ def _topological(
     return order
 
 
+def informing(calls: Sequence[CallRecord], last_turn: int) -> list[CallRecord]:
+    """Return the calls without the reads of the last turn, whose results came when all was said and done."""
+    return [call for call in calls if call.effect != "reads" or call.turn < last_turn]
+
+
+def _precedes(before: CallRecord, call: CallRecord) -> bool:
+    """Tell whether a call came before another; a read before a write only if its result had come back by then."""
+    if before.effect == "reads" and call.effect == "writes":
+        return before.turn < call.turn
+    return before.number < call.number
+
+
 def _counts(required: RequiredCall, call: CallRecord) -> bool:
     """Tell whether a call got far enough: it was done, or a fault stopped it where the attempt is enough."""
     return call.done or (required.attempt and call.fault is not None)
@@ -198,12 +210,18 @@ def why_not(
     exact = required.exact and spec.effect == "writes"
     free = spec.free_text | {"idempotency_key"}
     reason = args_mismatch(required.args, call.arguments, exact=exact, free=free, lookup=lookup)
-    if reason is None and required.result:
-        for path, matcher in required.result.items():
-            reason = mismatch(matcher, value_at(call.result, path.split(".")), lookup)
-            if reason is not None:
-                return f"result {path}: {reason}"
-    return reason
+    return reason or result_mismatch(required, call, lookup)
+
+
+def result_mismatch(
+    required: RequiredCall, call: CallRecord, lookup: Callable[[str], Any] | None = None
+) -> str | None:
+    """Return in one line why a call's result is not the required one; ``None`` where it is."""
+    for path, matcher in required.result.items():
+        reason = mismatch(matcher, value_at(call.result, path.split(".")), lookup)
+        if reason is not None:
+            return f"result {path}: {reason}"
+    return None
 
 
 def assign(
@@ -231,5 +249,5 @@ def _disordered(
     for number, (need, call) in enumerate(zip(required, met, strict=True)):
         if call is not None:
             before = [met[index[name]] for name in need.after]
-            if any(other is not None and other.number >= call.number for other in before):
+            if any(other is not None and not _precedes(other, call) for other in before):
                 yield number

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from pytest_supportbench.scoring.money import Found, find_ids, find_money, spelt_numbers
-from pytest_supportbench.scoring.text import listed
+from pytest_supportbench.scoring.text import listed, tokens
 
 _JOINED: Final = re.compile(
     r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:also\s+)?(?:for\s+|of\s+|the\s+|another\s+)?"
@@ -45,6 +45,7 @@ _THINGS: Final = re.compile(
     r"sessions|files|accounts|plazas|licencias|usuarios|personas|plätzen?|lizenzen|nutzer|personen|konten|sièges|"
     r"utilisateurs|personnes|comptes)\b"
 )
+_RUN: Final = 6
 _DIGITS: Final = re.compile(r"(?<![\w.,-])[0-9]{1,3}(?![\w.,])")
 
 
@@ -103,3 +104,18 @@ def count_named(claimed: str, language: str) -> int | None:
     found = [(number.start, number.end, int(number.value)) for number in spelt_numbers(lower, language)]
     found += [(match.start(), match.end(), int(match.group())) for match in _DIGITS.finditer(lower)]
     return next((value for _, end, value in sorted(found) if _THINGS.match(lower, end)), None)
+
+
+def is_from(source: str, text: str, start: int, end: int) -> bool:
+    """Tell whether the words from ``start`` to ``end``, with those around them, are a run of six of the ``source``.
+
+    ``source`` has words with single blanks. Who repeats a rule word for word reports it, and claims nothing.
+    """
+    before, behind = tokens(text[:start]), tokens(text[end:])
+    said = tokens(text[start:end])
+    more = max(0, _RUN - len(said))
+    return any(
+        len(run) >= _RUN and f" {' '.join(run)} " in f" {source} "
+        for left in range(more + 1)
+        for run in ([*before[len(before) - left :], *said, *behind[: more - left]],)
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.claim_voice import JOINS, Clauses, Voice
-from pytest_supportbench.scoring.claim_words import ANY, KINDS, LEADING, Lexicon
+from pytest_supportbench.scoring.claim_words import AMOUNT, ANY, KINDS, LEADING, Lexicon
 from pytest_supportbench.scoring.claim_words_de import GERMAN
 from pytest_supportbench.scoring.claim_words_en import ENGLISH
 from pytest_supportbench.scoring.claim_words_romance import FRENCH, SPANISH
@@ -45,7 +45,13 @@ _COMPOUNDS: Final = (
 """Words that belong together, joined in as many letters: a word within (a plan called Team) is not read by itself."""
 
 _INFINITIVE: Final = frozenset({"to", "de"})
-_AN_AMOUNT: Final = re.compile(r"\s+(?:(?:you|back|the|your|full)\s+){0,3}[$€£¥]\s?[0-9]")
+_AN_AMOUNT: Final = re.compile(rf"\s+(?:(?:you|back|the|your|full)\s+){{0,3}}{AMOUNT}")
+_AMOUNT: Final = re.compile(AMOUNT)
+_TO_ADMIN: Final = re.compile(
+    r"\b(?:to|with|an|a|al|à|aux|au)\s+(?:(?:your|the|our|their|workspace|ihre[nm]?|die|den|los?|las?|sus?|les?|vos|votre|owner|"
+    r"owners|and|und|y|et)\s+){0,4}(?:\w+'s\s+)?(?:admin\w*|owners?|inhaber\w*|propietari\w+|propriétaires?)\b"
+)
+"""Whoever runs the customer's own workspace, and is no team of ours."""
 _MOVES: Final = frozenset({"pass", "move", "transfer", "send", "bring"})
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
@@ -248,7 +254,11 @@ class _Reader:
         stop = len(self.sentence) if end == len(words.text) else words.start[end]
         if kind in _MOVES and lexicon.to_us.search(self.sentence, begin, stop):
             concepts.insert(0, "ours")
+        if kind in _MOVES and _TO_ADMIN.search(self.sentence, begin, stop):
+            concepts = [concept for concept in concepts if concept != "team"]
         deed = _deed(kind, concepts)
+        if kind == "book" and deed == "schedule" and _AMOUNT.search(self.sentence, begin, stop):
+            deed = None  # money that is booked may be a credit, a refund or a payment
         if (
             deed is None
             and kind in {"return", "pay", "send"}

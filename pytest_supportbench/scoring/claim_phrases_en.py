@@ -17,6 +17,23 @@ WHO: Final = (
     r"person|human|engineers?|advis[eo]r|supervisor|department|they)"
 )
 _TEAM: Final = r"(?:\w+\s+){0,3}(?:team|specialists?|department|colleagues?|agents?|engineers?|experts?)"
+QUEUE: Final = (
+    r"(?:billing|retention|legal|security|operations|disputes|identity|compliance|privacy|fraud|finance|"
+    r"engineering)"
+)
+"""Queues that are called by their name alone (``passed it on to billing``)."""
+_CLOSED: Final = (
+    r"(?=\s*(?:\Z|[.,;:!)\u2013\u2014]|(?:and|for|who|which|so|as|now|because|today|with|under|team|department|"
+    r"desk)\b))"
+)
+_CASE: Final = r"(?:your\s+(?:case|request|ticket|question)|the\s+case|it|this)"
+_TO_QUEUE: Final = re.compile(
+    r"\b(?:(?:i|we)(?:'ve|\s+have)?\s+(?:(?:also|now|just|already)\s+)?(?:handed|passed|forwarded|referred|routed|"
+    r"transferred|sent|given)\s+(?!nothing\b|no\b)(?:[^\s,;]+\s+){1,5}?|(?:has|have)\s+been\s+(?:handed|passed|forwarded|"
+    rf"referred|routed|transferred|sent)\s+(?:on\s+|over\s+)?)to\s+(?:our\s+|the\s+)?{QUEUE}\b{_CLOSED}"
+)
+_RENEWAL: Final = r"(?:auto-?renew(?:al)?|automatic\s+(?:renewal|payments?|debits?)|auto[\s-]?(?:debit|pay))"
+_BACK_TO: Final = r"back\s+(?:to|on|onto|in|into)\s+your\s+(?:\w+\s+){0,2}?(?:card|account)\b"
 _SAW_TO: Final = (
     r"(?:'ve|\s+have)?\s+(?:\w+\s+){0,3}?(?:took\s+care\s+of|taken\s+care\s+of|sorted(?:\s+out)?|dealt\s+with|"
     r"seen\s+to|saw\s+to)\s+(?:your|the|this|that)\s+"
@@ -34,6 +51,47 @@ _WENT_THROUGH: Final = re.compile(
 )
 
 SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
+    (" to ", _TO_QUEUE, "handoff"),
+    (
+        " with ",
+        re.compile(
+            rf"\byour\s+(?:case|request|ticket|question)\s+is\s+(?:now\s+|already\s+)?with\s+{QUEUE}\b{_CLOSED}"
+        ),
+        "handoff",
+    ),
+    (
+        " has ",
+        re.compile(
+            rf"\b(?:{QUEUE}|(?:our|the)\s+(?:\w+\s+){{0,2}}team)\s+(?:now\s+|already\s+)?has\s+(?:now\s+)?{_CASE}{_CLOSED}"
+        ),
+        "handoff",
+    ),
+    (
+        "back ",
+        re.compile(
+            rf"(?:{AMOUNT}|\b(?:the|your)\s+money)\s+(?:(?:is|are|has|have|now|just)\s+){{0,2}}(?:went|gone|going)\s+{_BACK_TO}"
+            rf"|\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:just|now|also)\s+)?(?:put|placed)\s+(?:the\s+)?{AMOUNT}\s+{_BACK_TO}"
+        ),
+        "refund",
+    ),
+    (" way to you", re.compile(rf"{AMOUNT}\s(?:is|are)\s+(?:now\s+)?{_ON_ITS_WAY}to\s+you\b"), "refund"),
+    *(
+        (
+            cue,
+            re.compile(r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:\w+\s+)?(?:signed|logged)\s+you\s+out\b"),
+            "revocation",
+        )
+        for cue in ("signed you", "logged you")
+    ),
+    (
+        " off",
+        re.compile(
+            rf"\b(?:i|we)(?:'ve|\s+have)?\s+(?:\w+\s+)?(?:switched|turned)\s+(?:(?:your|the)\s+)?{_RENEWAL}\s+off\b"
+            rf"|\b(?:switched|turned)\s+off\s+(?:(?:your|the)\s+)?automatic\s+(?:payments?|debits?)\b"
+            rf"|\b{_RENEWAL}\s+(?:is|are)\s+now\s+(?:(?:switched|turned)\s+)?off\b"
+        ),
+        "cancellation",
+    ),
     (
         " gone",
         re.compile(r"\byour\s+(?:\w+\s+)?(?:data|profile|account)\s+(?:is|are)\s+(?:now\s+)?gone\b"),
@@ -118,7 +176,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     (
         "your ",
         re.compile(
-            r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@|\+?[0-9][0-9\s]{6})"
+            r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@\S*\w|\+?[0-9][0-9\s]{6,18}[0-9])"
             rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})"
         ),
         "update",

@@ -21,7 +21,7 @@ ANY: Final = "*"
 """The concept of no noun in particular: the verb alone gives the deed."""
 
 AMOUNT: Final = (
-    r"(?:[$€£¥]\s?[0-9][0-9.,]*(?<![.,])|[0-9][0-9.,]*(?<![.,])\s?(?:[$€£¥]|(?:usd|eur|gbp|chf|jpy|euros?|dollars?|pounds?|yen|"
+    r"(?:[$€£¥]\s?[0-9][0-9.,]*(?<![.,])(?![.,]?[0-9])|[0-9][0-9.,]*(?<![.,])\s?(?:[$€£¥]|(?:usd|eur|gbp|chf|jpy|euros?|dollars?|pounds?|yen|"
     r"franken|dólares|libras|livres)\b))"
 )
 """The pattern of an amount of money in lower-case text."""
@@ -101,6 +101,15 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "handoff": {ANY: "handoff"},
     "pass": {"team": "handoff", "admin": "request", "ours": "request"},
     "schedule": {"callback": "callback", "team": "callback", ANY: "schedule"},
+    "book": {
+        "callback": "callback",
+        "team": "callback",
+        "back": "refund",
+        "refund": "refund",
+        "card": "refund",
+        "credit": "credit",
+        ANY: "schedule",
+    },
     "send": {
         "cash": "refund",
         "team": "handoff",
@@ -119,7 +128,7 @@ KINDS: Final[Mapping[str, Mapping[str, Deed]]] = {
     "set_up": {"payment_plan": "payment_plan", "callback": "callback", "hold": "hold", "refund": "refund"},
     "split": {"payment_plan": "payment_plan"},
     "save": {"contact": "update", "email": "update", "profile": "update"},
-    "close": {"plan": "cancellation", "subscription": "cancellation"},
+    "close": {"session": "revocation", "plan": "cancellation", "subscription": "cancellation"},
     "open": {"team": "handoff", "ticket": "request"},
 }
 """What each kind of act does to each concept."""

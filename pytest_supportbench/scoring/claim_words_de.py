@@ -15,6 +15,8 @@ _WHO: Final = (
     r"ansprechpartner(?:in)?|fachmann|expert(?:e|in))"
 )
 
+_QUEUE: Final = r"(?:buchhaltung|abrechnung|kundenbindung|rechtsabteilung|sicherheit|betrugsabwehr)"
+
 GERMAN: Final = Lexicon(
     done=forms(
         refund="erstattet zurückerstattet zurückgezahlt rückerstattet zurückgebucht zurücküberwiesen",
@@ -107,6 +109,35 @@ GERMAN: Final = Lexicon(
             "credit",
         ),
         (
+            "habe",
+            re.compile(
+                r"\b(?:ich\s+habe|wir\s+haben)\s+(?:ihren?|deine?n?|den|die)\s+\w+\s+(?:auch\s+)?an\s+(?:die|unsere)\s+"
+                rf"{_QUEUE}\s+(?:übergeben|weitergegeben|weitergeleitet)\b"
+            ),
+            "handoff",
+        ),
+        (
+            " hat ",
+            re.compile(
+                rf"\b(?:die|unsere)\s+{_QUEUE}\s+hat\s+(?:jetzt\s+|bereits\s+)?(?:ihren?|deine?n?|den|die)\s+(?:fall|anfrage|vorgang)\b"
+            ),
+            "handoff",
+        ),
+        (
+            "überwiesen",
+            re.compile(
+                rf"\b(?:ich\s+habe|wir\s+haben)\s+(?:(?:ihnen|dir|heute|auch)\s+){{0,2}}{AMOUNT}\s+(?:auf\s+(?:ihr|dein)\s+konto\s+)?überwiesen\b"
+            ),
+            "refund",
+        ),
+        (
+            "zurück",
+            re.compile(
+                rf"{AMOUNT}\s+(?:gehen|geht|gingen|ging)\s+(?:\w+\s+)?auf\s+(?:ihre?|deine?)\s+(?:karte|konto)\s+zurück\b"
+            ),
+            "refund",
+        ),
+        (
             "liegt",
             re.compile(
                 rf"\b(?:liegt|ruht)\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
@@ -131,11 +162,12 @@ GERMAN: Final = Lexicon(
             "refund",
         ),
     ),
-    promise_cues=("wird", "werden", "meldet", "ruft", "kontaktiert", "hören"),
+    promise_cues=("rufen", "wird", "werden", "meldet", "ruft", "kontaktiert", "hören"),
     promises=re.compile(
         rf"\b{_WHO}\s+(?:\w+\s+){{0,4}}?(?:"
         r"(?:wird|werden)\s+(?:\w+\s+){0,6}?(?:zurückrufen|anrufen|kontaktieren|melden)\b"
         r"|meldet\s+sich\b|ruft\s+(?:sie|dich)\b|kontaktiert\s+(?:sie|dich)\b)"
+        rf"|\bruft\s+(?:sie|dich)\s+(?:\w+\s+){{0,3}}?{_WHO}\b|\bwir\s+(?:rufen\s+sie\s+(?:\w+\s+){{0,3}}?(?:zurück|an)\b|werden\s+sie\s+(?:\w+\s+){{0,3}}?(?:zurück|an)rufen\b)"
         rf"|\bwird\s+sich\s+(?:\w+\s+){{0,3}}?{_WHO}\s+(?:\w+\s+){{0,4}}?melden\b"
         rf"|\bsie\s+hören\s+(?:\w+\s+){{0,4}}?von\s+(?:\w+\s+)?{_WHO}\b"
     ),

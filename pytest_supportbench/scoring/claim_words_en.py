@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pytest_supportbench.scoring.claim_phrases_en import SAYS, WHO
+from pytest_supportbench.scoring.claim_phrases_en import QUEUE, SAYS, WHO
 from pytest_supportbench.scoring.claim_words import Lexicon, forms
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
@@ -45,7 +45,8 @@ ENGLISH: Final = Lexicon(
             "informed asked "
             "contacted connected involved relayed shared briefed delegated"
         },
-        schedule="scheduled rescheduled booked",
+        schedule="scheduled rescheduled",
+        book="booked",
         send="sent",
         message="emailed messaged texted mailed",
         hold="locked frozen froze paused suspended blocked halted withheld",
@@ -121,7 +122,8 @@ ENGLISH: Final = Lexicon(
         revoke="revoke rotate",
         transfer="transfer",
         handoff="escalate",
-        schedule="schedule book",
+        schedule="schedule",
+        book="book",
         verify="verify confirm",
         export="export",
         **{"pass": "forward pass"},
@@ -142,13 +144,16 @@ ENGLISH: Final = Lexicon(
         )
     ),
     says=SAYS,
-    promise_cues=("will", "'ll", "expect", "going to"),
+    promise_cues=("will", "'ll", "expect", "going to", "rings you", "calls you"),
     promises=re.compile(
-        rf"\b{WHO}(?:\s+\w+){{0,5}}?(?:\s+will|'ll|\s+(?:is|are)\s+going\s+to)\s+(?:\w+ly\s+|soon\s+|"
+        rf"\b(?:{WHO}|{QUEUE})(?:\s+\w+){{0,5}}?(?:\s+will|'ll|\s+(?:is|are)\s+going\s+to)\s+(?:\w+ly\s+|soon\s+|"
         rf"also\s+|then\s+)?"
         r"(?:call|phone|ring|contact|reach\s+out|get\s+back|get\s+in\s+touch|be\s+(?:in\s+touch|calling|"
         r"contacting|"
-        r"reaching)|follow\s+up|email)\b"
+        r"reaching)|follow\s+up|e-?mail|write\s+(?:to\s+)?you)\b"
+        r"|\bwe(?:'ll|\s+will)\s+(?:call|phone|ring)\s+you\b"
+        rf"|\byou(?:'ll|\s+will)\s+(?:soon\s+)?(?:get|receive)\s+an?\s+(?:e-?mail|call)\s+from\s+(?:my|our|a|the)\s+(?:\w+\s+)?{WHO}\b"
+        rf"|\b{WHO}\s+(?:rings|calls)\s+you\b"
         r"|\byou(?:'ll|\s+will)\s+(?:soon\s+|then\s+)?(?:hear\s+(?:back\s+)?from|be\s+(?:contacted|"
         r"called)\s+by|"
         r"(?:get|receive)\s+a\s+call)\b"

@@ -12,6 +12,10 @@ from pytest_supportbench.scoring.text import listed
 _WHO_ES: Final = (
     r"(?:especialistas?|alguien|compañer[oa]s?|equipo|agente|persona|colega|asesora?|departamento)"
 )
+_QUEUE_ES: Final = (
+    r"(?:facturación|retención|seguridad|operaciones|disputas|identidad|cumplimiento|privacidad|fraude)"
+)
+_QUEUE_FR: Final = r"(?:facturation|comptabilité|sécurité|fidélisation|conformité|fraude|juridique)"
 _WHO_FR: Final = (
     r"(?:spécialistes?|quelqu'un|collègues?|équipe|conseill(?:er|ère)|agent|service|membre|personne|"
     r"experte?)"
@@ -98,6 +102,31 @@ SPANISH: Final = Lexicon(
     conditions=CONDITIONS["es"] | frozenset(listed("antes una_vez")),
     habits=frozenset(listed("plazo cuando si siempre normalmente automáticamente solo sólo una")),
     says=(
+        (
+            "de baja",
+            re.compile(r"\b(?:te|le|os|les)\s+(?:he|hemos)\s+dado\s+de\s+baja\b"),
+            "cancellation",
+        ),
+        (
+            " a ",
+            re.compile(
+                r"\b(?:he|hemos)\s+(?:pasado|remitido|trasladado|enviado|derivado)\s+(?:su|tu|el|la)\s+\w+\s+a\s+"
+                rf"(?:la\s+)?{_QUEUE_ES}\b(?=\s*(?:\Z|[.,;:!)]|y\b|para\b))"
+            ),
+            "handoff",
+        ),
+        (
+            " tiene ",
+            re.compile(
+                rf"\b{_QUEUE_ES}\s+(?:ya\s+)?tiene\s+(?:ya\s+)?(?:su|tu|el)\s+(?:caso|solicitud|expediente)\b"
+            ),
+            "handoff",
+        ),
+        (
+            " vuelto",
+            re.compile(rf"{AMOUNT}\s+(?:ya\s+)?han?\s+vuelto\s+a\s+(?:su|tu)\s+(?:tarjeta|cuenta)\b"),
+            "refund",
+        ),
         (
             " plan",
             re.compile(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"),
@@ -218,6 +247,28 @@ FRENCH: Final = Lexicon(
     habits=frozenset(listed("sous si lorsque toujours normalement automatiquement uniquement dès")),
     says=(
         (
+            " à ",
+            re.compile(
+                r"\b(?:j'ai|avons)\s+(?:transmis|confié|envoyé|passé)\s+(?:votre|ton|le|la)\s+\w+\s+à\s+(?:la\s+)?"
+                rf"{_QUEUE_FR}\b(?=\s*(?:\Z|[.,;:!)]|et\b|pour\b))"
+            ),
+            "handoff",
+        ),
+        (
+            " a ",
+            re.compile(
+                rf"\b{_QUEUE_FR}\s+a\s+(?:maintenant\s+|déjà\s+)?(?:votre|ton|le)\s+(?:dossier|demande)\b"
+            ),
+            "handoff",
+        ),
+        (
+            " sur votre",
+            re.compile(
+                rf"{AMOUNT}\s+(?:(?:sont|est|ont|a|été)\s+){{1,2}}(?:retournée?s?|repartie?s?|remise?s?)\s+sur\s+votre\s+(?:carte|compte)\b"
+            ),
+            "refund",
+        ),
+        (
             "mains",
             re.compile(
                 r"\bentre\s+les\s+mains\s+(?:de\s+|du\s+|d')(?:notre\s+|nos\s+)?(?:équipe|service|"
@@ -249,8 +300,9 @@ FRENCH: Final = Lexicon(
             "refund",
         ),
     ),
-    promise_cues=("era", "dra", "serez"),
+    promise_cues=("era", "dra", "serez", "erons"),
     promises=re.compile(
+        r"\bnous\s+vous\s+(?:rappellerons|appellerons|recontacterons|contacterons)\b|"
         rf"\b{_WHO_FR}\b(?:\s+\w+){{0,5}}?\s+(?:rappellera|appellera|contactera|recontactera|"
         rf"prendra\s+contact|"
         r"reviendra|répondra|téléphonera)\b"

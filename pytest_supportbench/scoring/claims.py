@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.claim_extent import amounts_named, count_named, ids_named, is_whole
+from pytest_supportbench.scoring.claim_fields import CONTACT, fields_named, stands_in, values_named
 from pytest_supportbench.scoring.claim_grammar import Said, deeds_said
 from pytest_supportbench.scoring.money import Found, find_dates
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
@@ -35,7 +36,6 @@ SUPPORTED_BY: Final[dict[Deed, frozenset[Deed]]] = {
             "cancellation",
             "reinstatement",
             "revocation",
-            "hold",
         }
     ),
     "plan_change": frozenset({"plan_change", "update", "cancellation", "reinstatement"}),
@@ -49,14 +49,14 @@ SUPPORTED_BY: Final[dict[Deed, frozenset[Deed]]] = {
     ),
     "hold": frozenset({"hold", "schedule", "update", "plan_change"}),
     "request": frozenset({"request", "schedule", "callback", "handoff"}),
-    "callback": frozenset({"callback", "handoff", "schedule"}),
+    "callback": frozenset({"callback", "handoff", "schedule", "request"}),
     "message": frozenset({"message", "export"}),
     "payment_plan": frozenset({"payment_plan", "schedule"}),
 }
 """Which deeds bear out a claim of another; a deed that is not listed is borne out by itself only.
 
-A hand-off bears out that somebody will call, and a deletion that the thing is cancelled, but neither the
-other way round: who booked a call has handed nothing over, and what is cancelled is still there.
+A hand-off or a request to somebody bears out that they will call, and a deletion that the thing is cancelled, but
+neither the other way round: who booked a call has handed nothing over, and what is cancelled is still there.
 """
 
 _WITH_AMOUNT: Final[frozenset[Deed]] = frozenset({"refund", "credit"})
@@ -88,7 +88,8 @@ class Claim:
     """A claimed deed: the words that claim it, and the ids and amounts that they name.
 
     ``count`` is the number of things that they count and ``whole`` whether they speak of all of them, worked out only
-    where some were left over. ``start`` and ``end`` are offsets in ``normalise(message)``.
+    where some were left over; ``fields`` and ``values`` are the details that an update claim lists, with the addresses
+    and phone numbers in it. ``start`` and ``end`` are offsets in ``normalise(message)``.
     """
 
     deed: Deed
@@ -99,6 +100,8 @@ class Claim:
     end: int
     count: int | None = None
     whole: bool = False
+    fields: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class KnownDeed:
     ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where
     either is empty, nothing can disagree with it. One that is only on ``record`` was no deed of this conversation,
     and bears out no claim of the agent to have just done it itself. ``only`` is the number of things that went
-    through where others were left over.
+    through where others were left over, ``fields`` the details that were changed, empty where they are not known.
     """
 
     deed: Deed
@@ -116,6 +119,7 @@ class KnownDeed:
     amounts: frozenset[tuple[Decimal, str]] = frozenset()
     record: bool = False
     only: int | None = None
+    fields: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,9 @@ def _claim(said: Said, sentence: Sentence, shown: str, language: str, *, counted
     if said.deed in _WITH_AMOUNT:
         amounts = amounts_named(named, rest, language)
     claimed = shown[start : sentence.start + said.object_end]
+    fields: frozenset[str] = frozenset()
+    if said.deed == "update":
+        fields = fields_named(named, rest, language, subject=not said.first_person or language == "de")
     return Claim(
         said.deed,
         shown[start:end][:_LONGEST],
@@ -222,13 +229,15 @@ def _claim(said: Said, sentence: Sentence, shown: str, language: str, *, counted
         end,
         count_named(claimed, language) if counted else None,
         counted and is_whole(claimed, rest),
+        fields,
+        values_named(named, fields, language) if said.deed == "update" else frozenset(),
     )
 
 
 def _is_supported(claim: Claim, known: Sequence[KnownDeed]) -> bool:
     enough = SUPPORTED_BY.get(claim.deed) or frozenset({claim.deed})
-    deeds = [deed for deed in known if deed.deed in enough]
-    if not deeds or _claims_too_much(claim, deeds):
+    deeds = [deed for deed in known if deed.deed in enough and _is_related(claim, deed)]
+    if not deeds or _claims_too_much(claim, deeds) or not _changed(claim, deeds):
         return False
     if len(claim.ids) <= 1 and len(claim.amounts) <= 1:
         if any(_names(claim.ids, deed) and _pays(claim.amounts, deed) for deed in deeds):
@@ -236,6 +245,21 @@ def _is_supported(claim: Claim, known: Sequence[KnownDeed]) -> bool:
         return not claim.ids and _pays(claim.amounts, _sum(deeds))
     return all(any(_names(frozenset({name}), deed) for deed in deeds) for name in claim.ids) and all(
         any(_pays((amount,), deed) for deed in deeds) for amount in claim.amounts
+    )
+
+
+def _is_related(claim: Claim, deed: KnownDeed) -> bool:
+    """Tell whether a deed may bear out a claim of another kind: who changed contact data changed no plan."""
+    contact = deed.deed == "update" and bool(deed.fields) and deed.fields <= CONTACT
+    return not contact or claim.deed in {"update", "reinstatement", "transfer"}
+
+
+def _changed(claim: Claim, deeds: Sequence[KnownDeed]) -> bool:
+    """Tell whether deeds changed the details that an update claim lists, to the values that it names."""
+    changed = frozenset(field for deed in deeds for field in deed.fields)
+    unknown = any(deed.deed == "update" and not deed.fields for deed in deeds)
+    return (unknown or claim.fields <= changed) and all(
+        any(not deed.ids or stands_in(value, deed.ids) for deed in deeds) for value in claim.values
     )
 
 

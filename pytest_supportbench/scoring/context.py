@@ -14,6 +14,7 @@ from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring.assignment import Assignment
 from pytest_supportbench.scoring.reading import Reading
+from pytest_supportbench.scoring.text import tokens
 from pytest_supportbench.tools import ToolSpec
 
 
@@ -50,6 +51,13 @@ class Judgement:
         given = [record.customer_reply for record in self.episode.turns if record.customer_reply]
         earlier = [entry.message for entry in customer.history if entry.role == "customer"]
         return "\n".join([*earlier, customer.message, *given])
+
+    @property
+    def policy_words(self) -> str:
+        """The words of the policies that the agent was shown, casefolded, policy by policy."""
+        shown = self.bound.scenario.policies
+        texts = [policy.text for policy in self.bound.suite.suite.policies if policy.id in shown]
+        return " | ".join(" ".join(tokens(text)) for text in texts)
 
     @property
     def handoffs(self) -> tuple[CallRecord, ...]:

@@ -29,6 +29,14 @@ _MONTH: Final = {name: number for number, names in enumerate(_MONTHS, 1) for nam
 _RUN: Final = re.compile("[0-9]+")
 _ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])")
 _NUMERIC: Final = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])")
+_DASHED: Final = re.compile(r"([0-9]{1,2})(-)([0-9]{1,2})-([0-9]{4})(?![0-9-])")
+_NO_YEAR: Final = re.compile(r"([0-9]{2})/([0-9]{2})(?![0-9/])")
+_DATED: Final = re.compile(
+    r"\b(?:on|by|until|am|vom|bis|el|del|le|du|[a-z]+day|\w+tag|lunes|martes|miércoles|jueves|viernes|sábado|domingo|"
+    r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche),?\s\Z",
+    re.IGNORECASE,
+)
+"""Before two numbers with a slash, these make a day of them (``on Saturday 16/05``)."""
 _DAY_FIRST: Final = re.compile(
     r"([0-9]{1,2})(?:st|nd|rd|th|er|o|a|\.)?\s(?:of\s|de\s|do\s)?(?:the\s)?([^\W\d_]{3,10})\b\.?"
     r"(?:,?\s(?:of\s|de\s|del\s)?([0-9]{4})(?![0-9]))?",
@@ -127,13 +135,19 @@ def _date_at(plain: str, start: int, done: int, language: str) -> FoundDate | No
     """Return the date whose first digit stands at ``start``; a month's name before must begin behind ``done``."""
     if match := _ISO.match(plain, start):
         return FoundDate(int(match[1]), int(match[2]), int(match[3]), start, match.end())
-    if match := _NUMERIC.match(plain, start):
+    dashed = None if plain[start - 1 : start] == "-" else _DASHED.match(plain, start)
+    if match := _NUMERIC.match(plain, start) or dashed:
         first, second = int(match[1]), int(match[3])
-        if language == "en" and match[2] == "/" and first <= _LAST_MONTH:
+        if language == "en" and match[2] != "." and first <= _LAST_MONTH:
             first, second = second, first
         year = int(match[4]) + (_CENTURY if len(match[4]) == 2 else 0)  # noqa: PLR2004 - two digits of a year
-        either = language == "en" and match[2] == "/" and second <= _LAST_MONTH and first <= _LAST_MONTH
+        either = language == "en" and match[2] != "." and second <= _LAST_MONTH and first <= _LAST_MONTH
         return FoundDate(year, second, first, start, match.end(), either)
+    if (match := _NO_YEAR.match(plain, start)) and _DATED.search(
+        plain, max(done, start - _NAME_WINDOW), start
+    ):
+        low, high = sorted((int(match[1]), int(match[2])))
+        return FoundDate(None, low, high, start, match.end()) if low <= _LAST_MONTH < high else None
     name = _NAME_BEFORE.search(plain, max(done, start - _NAME_WINDOW), start)
     if name and (month := _MONTH.get(name[1].lower())) and (match := _DAY_SECOND.match(plain, start)):
         return FoundDate(_year(match[2]), month, int(match[1]), name.start(), match.end())

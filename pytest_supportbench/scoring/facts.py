@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 _COPULAS: Final = frozenset(listed("is are es son ist sind est sont :"))
 _UNIT_WINDOW: Final = 60
 _BEHIND: Final = re.compile(
-    r"[\s-]*(?:\([^()\n]{1,30}\)[\s-]*)?(%|[^\W\d_]+(?:[\s-]+[^\W\d_]+){0,2}|\w{1,5}\b)"
+    r"[ \t-]*(?:\([^()\n]{1,30}\)[ \t-]*)?(%|[^\W\d_]+(?:[ \t-]+[^\W\d_]+){0,2}|\w{1,5}\b)"
+    r"(?:\s?\(([^()\n0-9]{1,30})\))?"
+)
+_AGO: Final = re.compile(
+    r"\s+(?:[^\W\d_]+\s+){1,2}?(?:ago|before|earlier|zuvor|vorher|antes|atrás|auparavant|plus\s+tôt)\b"
+)
+_AGO_BEFORE: Final = re.compile(
+    r"\b(?:vor|hace|il\s+y\s+a)\s+(?:(?:etwa|rund|unos|unas|environ)\s+)?\Z", re.IGNORECASE
 )
 _SPANS: Final = frozenset(
     listed(
@@ -30,6 +37,7 @@ _SPANS: Final = frozenset(
 )
 """Before a number, these make it an ordinal (``day 41``), which is no number of days."""
 _TEXT_DENIED_BY: Final[frozenset[Setting]] = frozenset({"negation", "question"})
+_NOT_MENTIONED: Final[frozenset[Setting]] = frozenset({"quotation", "question"})
 _SEEN: Final = 8
 
 
@@ -59,7 +67,7 @@ def check_fact(must: MustState, messages: str | Reading, language: str) -> FactF
     number with the same unit, or another value beside a phrase of ``about``.
     """
     heard = reading(messages)
-    stated, seen = _STATED[must.value.kind](must.value, must.unit, heard, language)
+    stated, seen = _STATED[must.value.kind](must.value, must.unit, _of(must, heard, language), language)
     against = next(
         (
             _shown(value)
@@ -69,10 +77,44 @@ def check_fact(must: MustState, messages: str | Reading, language: str) -> FactF
         None,
     )
     if against is None and must.value.number is not None and must.unit:
-        against = next((text for text in seen if Decimal(text) != must.value.number), None)
+        against = _other_number(must.value.number, must.unit, heard, language)
     if against is None and must.about:
         against = _beside(must, heard, language)
     return FactFinding(stated, against, tuple(seen[:_SEEN]))
+
+
+def _of(must: MustState, heard: Reading, language: str) -> Reading:
+    """Return what a fact in words is looked for in: the sentences with a phrase of ``about``, where it has any."""
+    if not must.about or must.value.kind not in {"text", "mention"}:
+        return heard
+    texts = [
+        sentence.text
+        for sentence in heard.sentences
+        if any(contains_phrase(sentence.text, phrase, language) for phrase in must.about)
+    ]
+    return Reading("\n\n".join(texts))
+
+
+def _other_number(right: Decimal, unit: tuple[str, ...], heard: Reading, language: str) -> str | None:
+    """Return another number with the unit that is stated, unless it tells when something was or is, counted from then.
+
+    ``2 days ago`` and ``24 hours before`` are points in time, and no length that could contradict another.
+    """
+    return next(
+        (
+            str(number.value)
+            for number in _with_unit(unit, heard, language)
+            if number.value != right and not _is_point_in_time(heard.plain, number)
+        ),
+        None,
+    )
+
+
+def _is_point_in_time(plain: str, number: Found) -> bool:
+    return (
+        _AGO.match(plain, number.end) is not None
+        or _AGO_BEFORE.search(plain, max(0, number.start - _UNIT_WINDOW), number.start) is not None
+    )
 
 
 def _beside(must: MustState, heard: Reading, language: str) -> str | None:
@@ -110,20 +152,26 @@ def _affirmed(heard: Reading, found: Sequence[Found] | Sequence[FoundDate]) -> l
 
 
 def _number(value: FactValue, unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
+    found = _with_unit(unit, heard, language)
+    return any(number.value == value.number for number in found), [str(number.value) for number in found]
+
+
+def _with_unit(unit: tuple[str, ...], heard: Reading, language: str) -> list[Found]:
     plain = heard.plain
-    found = [
+    return [
         number
         for number in find_numbers(plain, language)
         if _has_unit(plain, number, unit) and not is_denied(plain, number.start)
     ]
-    return any(number.value == value.number for number in found), [str(number.value) for number in found]
 
 
 def _has_unit(plain: str, number: Found, unit: tuple[str, ...]) -> bool:
     if not unit:
         return True
     behind = _BEHIND.match(plain, number.end, number.end + _UNIT_WINDOW)
-    near = f" {' '.join(behind[1].lower().replace('-', ' ').split())} " if behind else ""
+    near = ""
+    if behind:
+        near = f" {' '.join(f'{behind[1]} {behind[2] or str()}'.lower().replace('-', ' ').split())} "
     before = plain[max(0, number.start - _UNIT_WINDOW) : number.start].lower().replace(":", " : ").split()
     announced = bool(before) and before[-1] in _COPULAS
     if announced:
@@ -171,6 +219,15 @@ def _text(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: st
     return bool(found), found
 
 
+def _mention(
+    value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str
+) -> tuple[bool, list[str]]:
+    found = [
+        phrase for phrase in value.mention or () if affirmed(heard, phrase, language, unless=_NOT_MENTIONED)
+    ]
+    return bool(found), found
+
+
 _STATED: Final[dict[str, Callable[[FactValue, tuple[str, ...], Reading, str], tuple[bool, list[str]]]]] = {
     "money": _money,
     "number": _number,
@@ -178,4 +235,5 @@ _STATED: Final[dict[str, Callable[[FactValue, tuple[str, ...], Reading, str], tu
     "id": _id,
     "language": _language,
     "text": _text,
+    "mention": _mention,
 }

@@ -45,6 +45,10 @@ def _index() -> dict[str, tuple[str, ...]]:
 
 _LANGUAGES_OF: Final = _index()
 _OTHER_SCRIPT: Final = re.compile("[\u0400-\u04ff\u0600-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+KNOWN_LANGUAGES: Final = frozenset({*_FUNCTION_WORDS, "ja", "zh", "ko", "ru", "ar"})
+"""What `detect_language` tells apart."""
+_APART: Final = frozenset(listed("en es de fr"))
+"""Languages with words enough of their own to be told from any other without doubt."""
 BOUND: Final = 5_000
 """Characters of a text that are looked at."""
 _LEAST_SHARE: Final = 0.15
@@ -90,16 +94,29 @@ def detect_script(plain: str) -> str | None:
 
 def detect_of(found: list[str]) -> str | None:
     """Return what `detect_language` returns for text in Latin script, given its lower-case words."""
+    return _best(found, hits=2, lead=1.2)
+
+
+def evident_of(found: list[str]) -> str | None:
+    """Return the language of words in Latin script that leave no doubt: many function words, twice those of any other.
+
+    Portuguese, Italian and Dutch are too close to other languages that a customer may write in for that.
+    """
+    best = _best(found, hits=5, lead=2.0)
+    return best if best in _APART else None
+
+
+def _best(found: list[str], *, hits: int, lead: float) -> str | None:
     scores: dict[str, float] = {}
-    hits = 0
+    seen = 0
     for languages, count in Counter(map(_LANGUAGES_OF.get, found)).items():
         if languages is not None:
-            hits += count
+            seen += count
             for language in languages:
                 scores[language] = scores.get(language, 0.0) + count / len(languages)
-    if hits < 2 or hits < _LEAST_SHARE * len(found):  # noqa: PLR2004 - the docstring names it
+    if seen < hits or seen < _LEAST_SHARE * len(found):
         return None
     best, *others = sorted(scores, key=scores.__getitem__, reverse=True)
-    if others and scores[best] < 1.2 * scores[others[0]]:
+    if others and scores[best] < lead * scores[others[0]]:
         return None
     return best

@@ -204,13 +204,14 @@ def _matches(spec: MatcherSpec, actual: object, _: Lookup | None) -> str | None:
 
 
 def _contains(spec: MatcherSpec, actual: object, _: Lookup | None) -> str | None:
-    wanted = spec.contains
-    if isinstance(actual, str):
-        if isinstance(wanted, str) and _text(wanted) in _text(actual):
-            return None
-    elif isinstance(actual, list | tuple) and any(_literal(wanted, item) is None for item in actual):
-        return None
-    return f"expected something that contains {_show(wanted)}, got {_show(actual)}"
+    for wanted in spec.contained:
+        if isinstance(actual, str):
+            found = isinstance(wanted, str) and _text(wanted) in _text(actual)
+        else:
+            found = isinstance(actual, list | tuple) and any(_literal(wanted, one) is None for one in actual)
+        if not found:
+            return f"expected something that contains {_show(wanted)}, got {_show(actual)}"
+    return None
 
 
 def _between(spec: MatcherSpec, actual: object, _: Lookup | None) -> str | None:

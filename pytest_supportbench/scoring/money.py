@@ -99,6 +99,13 @@ _DOLLARS: Final = frozenset({"dollar", "dollars", "dólar", "dólares"})
 
 _NUMERAL: Final = re.compile(r"[0-9]+(?:[.,'][0-9]+)*")
 _GROUPED: Final = re.compile(r"(?:\s[0-9]{3}(?![0-9]))+(?:,[0-9]{1,2}(?![0-9]))?")
+_MONTH: Final = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\Z", re.IGNORECASE
+)
+_COUNTED: Final = re.compile(r"\s+(?:each\b|[a-z]+s\b(?<!\bis)(?<!\bhas)(?<!\bwas)(?<!\bas)(?<!\bthis))")
+_ENDS: Final = re.compile(
+    r"\s*(?:\Z|[.,;:!?()\u2013\u2014]|(?:is|are|has|have|was|were|to|on|for|as|in|of|and|will)\b)"
+)
 _BEFORE: Final = re.compile(
     r"(?:(?<![A-Za-z])([A-Z]{3})|([A-Za-z]{0,2}\$|[€£¥₹₩₽₺₫₴₦₱฿₪]|(?<!\w)(?:kr|S/)))\s?\Z"
 )
@@ -195,7 +202,11 @@ def find_money(text: str, language: str) -> list[Found]:
         start, end = numeral.span()
         if start < done or end - start > _LONGEST or _is_in_word(plain, start, signs=True):
             continue
-        if language in _COMMA_LANGUAGES and (grouped := _GROUPED.match(plain, end)) and end - start <= _THREE:
+        if (
+            end - start <= _THREE
+            and (grouped := _GROUPED.match(plain, end))
+            and (language in _COMMA_LANGUAGES or _is_one_amount(plain, start, grouped.end()))
+        ):
             end = grouped.end()
         sign = _BEFORE.search(plain, max(done, start - 5), start)
         currencies = _currencies(*sign.groups()) if sign else ()
@@ -214,6 +225,19 @@ def find_money(text: str, language: str) -> list[Found]:
     if any(word in lower for word in _SPELT_MONEY):
         found = sorted((*found, *_spelt_money(plain, language)), key=lambda money: money.start)
     return found
+
+
+def _is_one_amount(plain: str, start: int, end: int) -> bool:
+    """Tell whether groups of digits are one amount beside a currency (``14 880 JPY``) and not two numbers.
+
+    Not so behind a month (``on May 12 300 USD``) and before things that are counted (``refunded 3 100 USD charges``).
+    """
+    if plain[start] == "0" or _MONTH.search(plain, max(0, start - _LONGEST), start):
+        return False
+    if (sign := _AFTER.match(plain, end)) and _currencies(*sign.groups()):
+        return _COUNTED.match(plain, sign.end()) is None
+    sign = _BEFORE.search(plain, max(0, start - 5), start)
+    return bool(sign and _currencies(*sign.groups())) and _ENDS.match(plain, end) is not None
 
 
 def _spelt_money(plain: str, language: str) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Numbers from zero to ninety-nine that are written as words, in English, Spanish, German and French."""
+"""Numbers from zero to 999 that are written as words, in English, Spanish, German and French."""
 
 from __future__ import annotations
 
@@ -82,19 +82,69 @@ _FIRST: Final = {
     language: frozenset(part for word in table for part in re.split("[ -]", word))
     for language, table in NUMBER_WORDS.items()
 }
+_DIGITS: Final = {language: low[2:10] for language, low in _LOW.items()}
+_HUNDREDS: Final[dict[str, dict[str, int]]] = {
+    "en": {
+        f"{word}{mark}hundred": 100 * value
+        for mark in " -"
+        for value, word in ((1, "a"), (1, "one"), *enumerate(_DIGITS["en"], 2))
+    },
+    "es": {
+        "cien": 100,
+        "ciento": 100,
+        **{
+            f"{stem}{end}": 100 * value
+            for end in ("os", "as")
+            for value, stem in enumerate(
+                listed("doscient trescient cuatrocient quinient seiscient setecient ochocient novecient"),
+                2,
+            )
+        },
+    },
+    "de": {
+        f"{word}hundert": 100 * value for value, word in ((1, ""), (1, "ein"), *enumerate(_DIGITS["de"], 2))
+    },
+    "fr": {
+        "cent": 100,
+        **{
+            f"{word}{mark}cent{end}": 100 * value
+            for mark in " -"
+            for end in ("", "s")
+            for value, word in enumerate(_DIGITS["fr"], 2)
+        },
+    },
+}
+_ON: Final = {"en": "(?: and |-and-| |-)", "es": " ", "de": "(?:und)?", "fr": "[ -]"}
+"""What stands between the hundreds and the rest."""
 _MORE: Final = (
     r"[ -](?:hundred|thousand|million|cientos|mil\b|millones|hundert|tausend|cents?\b|mille|millions)"
 )
-_PATTERNS: Final = {
-    language: re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(table, key=len, reverse=True))})(?!\w|-\w|{_MORE})")
-    for language, table in NUMBER_WORDS.items()
-}
+_BEFORE: Final = (
+    r"(?<![\w-])(?<!thousand )(?<!thousand and )(?<!hundred )(?<!hundred and )(?<!mille )(?<!\bmil )"
+    r"(?<!pour )"
+)
+"""Where a number may begin: neither within a larger one nor in a percentage."""
+
+
+def _pattern(language: str) -> re.Pattern[str]:
+    def any_of(table: dict[str, int]) -> str:
+        return "|".join(sorted(table, key=len, reverse=True))
+
+    rest, on = any_of(NUMBER_WORDS[language]), _ON[language]
+    hundreds = rf"(?P<hundreds>{any_of(_HUNDREDS[language])})(?:{on}(?P<rest>{rest})|(?!{on}(?:{rest})))"
+    return re.compile(rf"{_BEFORE}(?:{hundreds}|(?P<low>{rest}))(?!\w|-\w|{_MORE})")
+
+
+_PATTERNS: Final = {language: _pattern(language) for language in NUMBER_WORDS}
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 
 def number_words(lower: str, language: str) -> Iterator[tuple[int, int, int]]:
     """Yield value, start and end of each number in lower-case text that is written as words, read as far as it goes."""
     words = _FIRST.get(language)
-    if words is not None and not words.isdisjoint(_LETTERS.findall(lower)):
+    hundreds = any(cue in lower for cue in ("hund", "cien", "quinien", "cent"))
+    if words is not None and (hundreds or not words.isdisjoint(_LETTERS.findall(lower))):
+        low, high = NUMBER_WORDS[language], _HUNDREDS[language]
         for match in _PATTERNS[language].finditer(lower):
-            yield NUMBER_WORDS[language][match.group()], match.start(), match.end()
+            value = high.get(match["hundreds"] or "", 0) + low.get(match["rest"] or match["low"] or "", 0)
+            yield value, match.start(), match.end()

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pytest_supportbench.scoring.language import detect_language
 from pytest_supportbench.scoring.reading import Reading, reading
-from pytest_supportbench.scoring.settings import is_open, is_polite, is_wish
+from pytest_supportbench.scoring.settings import (
+    is_hedged,
+    is_open,
+    is_polite,
+    is_refused,
+    is_undecided,
+    is_wish,
+)
 from pytest_supportbench.scoring.text import Sentence, Words, fold, inside, listed, tokens
 
 if TYPE_CHECKING:
@@ -211,9 +218,14 @@ def _holds(sentence: Sentence, place: Match, manner: _Manner) -> bool:
         return False
     if "condition" in unless and _is_conditional(parsed, first, last, right, language):
         return False
-    if "open" in unless and any(
-        is_open(words, language) for words in (*_clauses(parsed, first), tuple(right))
+    if "open" in unless and (
+        any(is_open(words, language) for words in (*_clauses(parsed, first), tuple(right)))
+        or is_undecided(
+            parsed.text[max(0, begin - 1) : first], language, opens=not begin, told=sentence.text[end:]
+        )
     ):
+        return False
+    if "wish" in unless and is_hedged(parsed.text[begin:first]):
         return False
     left = sentence.text[parsed.start[begin] : start] if begin < first else ""
     return not ("wish" in unless and is_wish(left, language))
@@ -233,6 +245,8 @@ def _is_denied_before(parsed: Words, begin: int, first: int, manner: _Manner) ->
 
 
 def _is_denied_behind(right: list[str], manner: _Manner) -> bool:
+    if "late_negation" in manner.unless and not manner.own and is_refused(right, manner.language):
+        return True
     if manner.own or manner.language not in _NEGATION_FOLLOWS:
         return False
     near = right[:3]

@@ -12,7 +12,8 @@ from typing import Any
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, NeverCall, RequiredCall
-from pytest_supportbench.scoring.assignment import why_not
+from pytest_supportbench.protocol import Turn
+from pytest_supportbench.scoring.assignment import result_mismatch, why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
 from pytest_supportbench.scoring.matchers import args_mismatch, describe
 from pytest_supportbench.scoring.model import Check, DimensionScore, brief
@@ -28,6 +29,7 @@ def score_policy(judged: Judgement) -> DimensionScore:
         *_at_most(judged),
         *order_checks(judged),
         *_verified(judged),
+        *_question(judged),
         _subjects(judged),
         _duplicates(judged),
         *said_checks(judged),
@@ -59,6 +61,7 @@ def _never(judged: Judgement) -> Iterator[Check]:
             call
             for call in judged.episode.calls
             if call.tool == rule.tool
+            and not _is_malformed(call)
             and args_mismatch(rule.args, call.arguments, exact=False, free=frozenset()) is None
         ]
         args = ", ".join(f"{name}={describe(value)}" for name, value in rule.args.items())
@@ -70,6 +73,11 @@ def _never(judged: Judgement) -> Iterator[Check]:
             rule.why or f"it would be a {rule.code.replace('_', ' ')}",
             rule.code,
         )
+
+
+def _is_malformed(call: CallRecord) -> bool:
+    """Tell whether a call had arguments that its tool does not take: tool hygiene, and no attempt at anything."""
+    return call.error is not None and call.error.code == "invalid_arguments"
 
 
 def _at_most(judged: Judgement) -> Iterator[Check]:
@@ -124,6 +132,33 @@ def _came_back(judged: Judgement, gate: RequiredCall, *, before: int) -> bool:
     )
 
 
+def _question(judged: Judgement) -> Iterator[Check]:
+    """Check whether the agent asked the customer for something, where the outcome says that it must or must not.
+
+    Where it must, it does so before its first committed write; a hand-off counts as one.
+    """
+    wanted = judged.alternative.asks
+    if wanted == "either":
+        return
+    asked = [record.number for record in judged.episode.turns if record.turn and _asks(judged, record.turn)]
+    acted = next((call.turn for call in judged.episode.calls if call.committed), None)
+    if wanted == "must_not":
+        passed, expected = not asked, "no question to the customer"
+        reason = "what is known, or of no use, is not asked for"
+    else:
+        passed = bool(asked) and (acted is None or asked[0] < acted)
+        expected = "a question to the customer before anything is done"
+        reason = "only the customer can tell"
+    actual = f"asked in turn {', '.join(map(str, asked))}" if asked else "no question"
+    if acted is not None and asked and not passed and wanted == "must":
+        actual += f", acted in turn {acted}"
+    yield Check("question", passed, expected, actual, reason)
+
+
+def _asks(judged: Judgement, turn: Turn) -> bool:
+    return bool(turn.asks_for) or judged.bound.suite.suite.action_class(turn.action) == "ask"
+
+
 def _subjects(judged: Judgement) -> Check:
     authorised = judged.authorised
     foreign = [
@@ -158,7 +193,8 @@ def _duplicates(judged: Judgement) -> Check:
 def _commits(judged: Judgement, need: RequiredCall) -> list[CallRecord]:
     """Return the committed calls for one obligation: the same tool on the same object, whatever the amount.
 
-    A call that meets a required call of another obligation is that one's.
+    A call that meets a required call of another obligation is that one's. One that is known to have come to
+    nothing, since its result is not the required one (``verified: false``), discharged nothing.
     """
     free = judged.specs[need.tool].free_text
     objects = {
@@ -175,6 +211,7 @@ def _commits(judged: Judgement, need: RequiredCall) -> list[CallRecord]:
         if call.tool == need.tool
         and call.committed
         and call.number not in others
+        and not (call.seen_ok and result_mismatch(need, call, judged.lookup))
         and args_mismatch(objects or need.args, call.arguments, exact=False, free=free, lookup=judged.lookup)
         is None
     ]

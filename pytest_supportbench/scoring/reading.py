@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from pytest_supportbench.scoring.language import BOUND, detect_of, detect_script
+from pytest_supportbench.scoring.language import BOUND, detect_of, detect_script, evident_of
 from pytest_supportbench.scoring.text import Sentence, fold, normalise, quotations, sentences
 
 
@@ -62,6 +62,12 @@ class Reading:
         """What `detect_language` says of the text, from the words that its sentences share."""
         shared = (sentence.words for sentence in self.lower_sentences if sentence.start < BOUND)
         return detect_script(self.plain) or detect_of([word for words in shared for word in words])
+
+    @cached_property
+    def evident_language(self) -> str | None:
+        """The language of the text where it has words enough to leave no doubt."""
+        shared = (sentence.words for sentence in self.lower_sentences if sentence.start < BOUND)
+        return detect_script(self.plain) or evident_of([word for words in shared for word in words])
 
 
 _CONTRACTED: Final = re.compile(r"(?<=\w)'(ll|ve|re|m)\b")

@@ -9,13 +9,22 @@ from pytest_supportbench.calls import Change
 from pytest_supportbench.scoring.assignment import value_at
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.facts import check_fact
+from pytest_supportbench.scoring.language import KNOWN_LANGUAGES, detect_language
 from pytest_supportbench.scoring.matchers import ABSENT, mismatch
 from pytest_supportbench.scoring.model import Check, DimensionScore, brief
+from pytest_supportbench.scoring.text import normalise
 
 
 def score_resolution(judged: Judgement) -> DimensionScore:
-    """Judge the action, the end state, collateral changes and the facts that the customer must be told."""
-    checks = [_action(judged), *_state(judged), _collateral(judged), *_facts(judged)]
+    """Judge the action, the message, the end state, collateral changes and the facts that must be told."""
+    checks = [
+        _action(judged),
+        _message(judged),
+        *_state(judged),
+        _collateral(judged),
+        *_language(judged),
+        *_facts(judged),
+    ]
     return DimensionScore("resolution", tuple(checks))
 
 
@@ -32,6 +41,41 @@ def _action(judged: Judgement) -> Check:
         " or ".join(wanted),
         brief(actual),
         f"the right outcome follows from {', '.join(judged.alternative.because)}",
+    )
+
+
+def _message(judged: Judgement) -> Check:
+    delivered = judged.episode.delivered
+    told = bool(delivered) and bool(normalise(delivered[-1]).strip())
+    return Check(
+        "message",
+        told,
+        "a message to the customer at the end",
+        "there is one" if told else "silence",
+        "a customer who hears nothing does not know what became of the case",
+    )
+
+
+def _language(judged: Judgement) -> Iterator[Check]:
+    """Check that the customer is answered in a language of theirs, unless the scenario states one as a fact.
+
+    A language that is not known might be taken for its neighbour, so there is no check for customers who speak one.
+    """
+    facts = (must for other in judged.scenario.expected for must in other.must_state)
+    if any(must.value.language for must in facts):
+        return
+    customer = judged.scenario.customer
+    if customer.language not in KNOWN_LANGUAGES:
+        return
+    heard = {customer.language, detect_language(judged.customer_words)}
+    found = judged.told.evident_language
+    yield Check(
+        "language",
+        found is None or found in heard,
+        f"the customer's language ({customer.language})",
+        found or "not evident",
+        "an answer that the customer cannot read is none",
+        basis="text",
     )
 
 

@@ -57,7 +57,7 @@ _WISHES: Final[dict[str, re.Pattern[str]]] = {
     "en": re.compile(
         r"(?:(?:so|and|but|well|yes|no)\s+)*(?:(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:\w+\s+){0,3}?(?:know|understand|see|hear|"
         r"realise|realize|appreciate|gather|note|get|aware)\s+)?(?:(?:that|why|how\s+much|how)\s+)?you(?:'d|\s+would)?\s+"
-        r"(?:(?:still|also|really|only|clearly|now|just|were|are|have|had|been)\s+){0,3}(?:like|want(?:ed)?|wish(?:ed)?|"
+        r"(?:(?:still|also|really|only|clearly|now|just|were|are|have|had|been|might|may)\s+){0,3}(?:like|want(?:ed)?|wish(?:ed)?|"
         r"hop(?:e|ed|ing)|expect(?:ed|ing)?|ask(?:ed|ing)?|request(?:ed|ing)?|said|say|wrote|think|thought|believed?|"
         r"assumed?|told|promised)\b"
     ),
@@ -75,6 +75,78 @@ _WISHES: Final[dict[str, re.Pattern[str]]] = {
         r"(?:voulez|souhaitez|espérez|désirez|attendez|demandez|demandé|aimeriez|voudriez|dites|dit|écrit|écrivez|pensez|croyez)\b"
     ),
 }
+
+
+_REFUSED: Final[dict[str, re.Pattern[str]]] = {
+    "en": re.compile(
+        r"(?:(?:is|are|was|were|can|could|will|does|do|has|have)\s+not\b(?!\s+only)|(?:isn't|aren't|wasn't|weren't|can't|"
+        r"cannot|couldn't|won't|doesn't|don't|hasn't|haven't)\b(?!\s+only)|(?:is|are)\s+(?:impossible|unlikely|no\s+option|"
+        r"out\s+of\s+the\s+question)\b)"
+    ),
+    "es": re.compile(r"no\s+(?:es|está|puede|podrá|será|sería|se|son|queda)\b|(?:es|resulta)\s+imposible\b"),
+}
+_ASKING: Final[dict[str, str]] = {
+    "en": r"which|what|how\s+much|how\s+many|who|when|where",
+    "es": r"qué|cuál(?:es)?|cuánt[oa]s?|quién|cuándo",
+    "de": r"welche[rsnm]?|was|wie\s*viele?|wer|wann",
+    "fr": r"quel(?:le)?s?|ce\s+qu[ei]|combien|qui|quand",
+}
+_ANY: Final[dict[str, str]] = {
+    "en": r"whichever|whatever|however\s+much",
+    "es": r"cualquiera?|lo\s+que",
+    "de": r"egal\s+welche[rsnm]?|was\s+auch\s+immer",
+    "fr": r"quel(?:le)?\s+que|quoi\s+que",
+}
+_SETTLES: Final[dict[str, str]] = {
+    "en": r"decides?|deciding|decided|determines?|settles?|clarif(?:y|ies)|chooses?|"
+    r"(?:tell|know|say|confirm|see|check|learn|clear|find\s+out)(?:\s+(?:you|us|on|of|about))?",
+    "es": r"decid\w+|determin\w+|resolv\w+|(?:dir|confirm|sab)\w+|le\s+dirá",
+    "de": r"entscheidet|entscheiden|bestimmt|klärt|klären|sagen|mitteilen|weiß|wissen|prüft|prüfen",
+    "fr": r"décid\w+|détermin\w+|dira|dire|savoir|confirm\w+",
+}
+_UNDECIDED: Final = {
+    language: (
+        re.compile(rf"(?:{words}|{_ANY[language]})\b"),
+        re.compile(rf"\b(?:{_ANY[language]})\b|\b(?:{_SETTLES[language]})\s+(?:{words})\b"),
+    )
+    for language, words in _ASKING.items()
+}
+"""What opens an indirect question, and what asks one within a clause."""
+
+
+_HEDGES: Final = frozenset(
+    listed(
+        "hope hopefully doubt unlikely ojalá espero esperamos dudo hoffentlich hoffe hoffen bezweifle espère"
+    )
+    + listed("espérons doute")
+)
+
+
+def is_hedged(left: tuple[str, ...]) -> bool:
+    """Tell whether words of a clause before a phrase make it a hope or a doubt (``hopefully``, ``I doubt that``)."""
+    return not _HEDGES.isdisjoint(left)
+
+
+def is_refused(right: list[str], language: str) -> bool:
+    """Tell whether the words right behind a phrase deny what it names (``… is not possible``)."""
+    pattern = _REFUSED.get(language)
+    return pattern is not None and pattern.match(" ".join(right)) is not None
+
+
+def is_undecided(left: tuple[str, ...], language: str, *, opens: bool, told: str) -> bool:
+    """Tell whether the words before a phrase leave open what happens (``how much will be credited``).
+
+    They are those of its clause, and the word before that (``entscheidet, welcher Betrag``). That is so where the
+    sentence ``opens`` with such a word, or somebody decides or tells it; not in a relative clause, not where ``what``
+    opens the sentence, and not where the answer is ``told`` right behind.
+    """
+    patterns = _UNDECIDED.get(language)
+    if patterns is None or told.lstrip().startswith(":"):
+        return False
+    clause = " ".join(left)
+    opening, settled = patterns
+    asks = opens and left[:1] not in (("what",), ("was",)) and opening.match(clause) is not None
+    return asks or settled.search(clause) is not None
 
 
 def is_open(words: tuple[str, ...], language: str) -> bool:

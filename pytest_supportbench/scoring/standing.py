@@ -84,7 +84,7 @@ _POSSIBLE: Final = frozenset(
     + listed("prévu autorisé")
 )
 _LISTED: Final = re.compile(
-    r"\s*(?:[,;/]\s*(?:(?:and|und|y|e|et)\s+)?|(?:and|und|y|e|et)\s+)(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
+    r"\s*(?:[,;/]\s*(?:(?:and|und|y|e|et)\s+)?|\n\s*|(?:and|und|y|e|et)\s+)(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
     re.IGNORECASE,
 )
 _TAKEN_BACK: Final = re.compile(

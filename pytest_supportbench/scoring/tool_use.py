@@ -40,6 +40,9 @@ def _nearest(judged: Judgement, need: RequiredCall) -> str:
     if not same:
         return f"{need.tool} was never called"
     free = [call for call in same if call.number not in judged.assignment.consumed]
+    last = judged.episode.turns[-1].number
+    if all(call.effect == "reads" and call.turn == last for call in free) and free:
+        return f"{call_text(free[0])}: read in the last turn, where its result came too late"
     if not free:
         times = {1: "once", 2: "twice"}.get(len(same), f"{len(same)} times")
         return f"{need.tool} was called {times}; one more call was required"
