@@ -114,8 +114,9 @@ def drift(folder: Path) -> tuple[Problem, ...]:
 
 def _drift(folder: Path, artifacts: Iterable[Artifact]) -> Iterator[Problem]:
     """Yield the files that were changed since the manifest was made, then what is out of date because of it."""
-    for artifact in artifacts:
-        if artifact.path.name == MANIFEST and artifact.drift and artifact.path.is_file():
+    stale = [(artifact, problem) for artifact in artifacts if (problem := artifact.drift)]
+    for artifact, _ in stale:
+        if artifact.path.name == MANIFEST and artifact.path.is_file():
             for name in changed_files(read_text(artifact.path), artifact.text):
                 yield Problem(
                     shown_path(folder / name),
@@ -125,7 +126,7 @@ def _drift(folder: Path, artifacts: Iterable[Artifact]) -> Iterator[Problem]:
                     "was changed since the artifacts were made",
                     "undo that, or, if it is meant, make them again; a change of scores needs a new suite version",
                 )
-    yield from (problem for artifact in artifacts if (problem := artifact.drift))
+    yield from (problem for _, problem in stale)
 
 
 def artifact_problems(suite: BoundSuite, loaded: Iterable[BoundScenario] = ()) -> Iterator[Problem]:

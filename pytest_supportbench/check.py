@@ -13,7 +13,7 @@ from pytest_supportbench.artifacts import artifact_problems
 from pytest_supportbench.constants import CONSTANT_AGENTS, ConstantRow, constant_row
 from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import FileError, Problem
-from pytest_supportbench.exemptions import RULES, Exemptions
+from pytest_supportbench.exemptions import RULES, Exemptions, is_exempt
 from pytest_supportbench.findings import suggestion
 from pytest_supportbench.lint import (
     lint_scenario,
@@ -23,7 +23,7 @@ from pytest_supportbench.lint import (
     unlike_twin,
 )
 from pytest_supportbench.lint_rules import Weakness
-from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, check_unique
+from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, check_unique, scenario_files
 from pytest_supportbench.mutations import MUTATION_KINDS, MutationKind, mutants
 from pytest_supportbench.proofs import broken, problem_at, scenario_problems
 from pytest_supportbench.scoring import score_episode
@@ -49,7 +49,6 @@ class CheckReport:
     problems: tuple[Problem, ...]
     scenarios: int
     counterexamples: int
-    twins: int
     mutations: tuple[MutationRow, ...]
     constants: tuple[ConstantRow, ...]
 
@@ -119,7 +118,6 @@ def check_files(files: Sequence[Path], root: Path) -> CheckReport:
         problems=tuple(problems),
         scenarios=len(loaded),
         counterexamples=sum(len(bound.scenario.counterexamples) for bound in loaded),
-        twins=sum(bound.scenario.twin is not None for bound in loaded),
         mutations=tuple(
             MutationRow(kind, made[kind], caught[kind], exempt[kind]) for kind in MUTATION_KINDS if made[kind]
         ),
@@ -186,7 +184,7 @@ def _across(loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]) 
     for bound in loaded:
         by_suite.setdefault(bound.suite.path, {})[bound.scenario.id] = bound
     for path, scenarios in by_suite.items():
-        whole = len(scenarios) == sum(1 for _ in path.parent.rglob(PATTERN))
+        whole = len(scenarios) == len(scenario_files(path.parent))
         for bound in scenarios.values():
             if bound.scenario.twin in scenarios or (whole and bound.scenario.twin):
                 other = scenarios.get(bound.scenario.twin)
@@ -214,9 +212,8 @@ def _twin_problems(bound: BoundScenario, other: BoundScenario | None) -> Iterato
 
 
 def _uncited(suite: BoundSuite, scenarios: Iterable[BoundScenario]) -> Iterator[Problem]:
-    exempt = {item.at for item in suite.suite.exempt if item.rule == "uncited-policy"}
     for policy in uncited_policies(suite, scenarios):
-        if not exempt & {"", policy}:
+        if not is_exempt(suite.suite.exempt, "uncited-policy", policy):
             message = f"uncited-policy: {policy!r} makes no outcome right in any scenario"
             remedy = "cite it under 'because', drop it, or name it under 'exempt' with the reason"
             yield Problem(str(suite.path), 1, 1, "policies", message, remedy)
@@ -224,9 +221,8 @@ def _uncited(suite: BoundSuite, scenarios: Iterable[BoundScenario]) -> Iterator[
 
 def _suite_problems(suite: BoundSuite) -> Iterator[Problem]:
     """Yield what is wrong with the suite itself: data that may be somebody's, exemptions from no rule."""
-    exempt = {item.at for item in suite.suite.exempt if item.rule == "real-looking-data"}
     for kind, value in suite_personal_data(suite):
-        if not exempt & {"", value}:
+        if not is_exempt(suite.suite.exempt, "real-looking-data", value):
             message = f"real-looking-data: {value!r} in a policy or an article may be a real {kind}"
             remedy = "use example.com, a phone range reserved for fiction, or an invalid number"
             yield Problem(str(suite.path), 1, 1, "", message, remedy)

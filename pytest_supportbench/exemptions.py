@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.findings import suggestion
@@ -13,9 +13,15 @@ from pytest_supportbench.proofs import problem_at
 if TYPE_CHECKING:
     from pytest_supportbench.errors import Problem
     from pytest_supportbench.loading import BoundScenario
+    from pytest_supportbench.suite import Exemption
 
 RULES: Final = (*LINT_RULES, *MUTATION_KINDS)
 """All that can be exempt: the rules of the lint and the kinds of mutation."""
+
+
+def is_exempt(exemptions: Iterable[Exemption], rule: str, at: str) -> bool:
+    """Tell whether one of the exemptions lets off a finding of ``rule`` at the place ``at``."""
+    return any(exemption.rule == rule and exemption.at in {"", at} for exemption in exemptions)
 
 
 class Exemptions:
@@ -28,13 +34,10 @@ class Exemptions:
     def cover(self, rule: str, at: str) -> bool:
         """Tell whether a finding of ``rule`` at ``at`` is exempt, by the scenario or by its suite."""
         for number, exemption in enumerate(self._bound.scenario.exempt):
-            if exemption.rule == rule and exemption.at in {"", at}:
+            if is_exempt((exemption,), rule, at):
                 self._used.add(number)
                 return True
-        return any(
-            exemption.rule == rule and exemption.at in {"", at}
-            for exemption in self._bound.suite.suite.exempt
-        )
+        return is_exempt(self._bound.suite.suite.exempt, rule, at)
 
     def problems(self) -> Iterator[Problem]:
         """Yield the scenario's exemptions from rules that do not exist, and those that exempted nothing."""

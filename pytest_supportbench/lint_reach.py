@@ -71,11 +71,9 @@ def _arguments(bound: BoundScenario, spec: ToolSpec) -> Iterator[dict[str, Any]]
     properties: Mapping[str, Any] = spec.parameters.get("properties", {})
     definitions = spec.parameters.get("$defs", {})
     offers = {
-        name: _offers(bound, name) or [sample(name, schema, definitions)]
+        name: choices(schema, definitions) or _offers(bound, name) or [sample(name, schema, definitions)]
         for name, schema in properties.items()
     }
-    for name, schema in properties.items():
-        offers[name] = choices(schema, definitions) or offers[name]
     required = [name for name in spec.parameters.get("required", ()) if name in offers]
     for chosen in product(*(offers[name] for name in required)):
         yield dict(zip(required, chosen, strict=True))

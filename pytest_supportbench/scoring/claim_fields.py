@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.scoring.dates import find_dates
 from pytest_supportbench.scoring.text import fold
-from pytest_supportbench.scoring.values import has_phone, has_words
+from pytest_supportbench.scoring.values import PHONE, has_phone, has_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +65,6 @@ _WITH_VERB: Final = re.compile(
     r"\s*(?:has|have|was|were|is|are|been|ha|han|fue|fueron|está|están|wurden?|ist|sind|ont|est|sont)\b"
 )
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_PHONE: Final = re.compile(r"\+?[0-9](?:[\s().\-/]{0,3}[0-9]){6,19}")
 
 
 def fields_changed(names: Iterable[str]) -> frozenset[str]:
@@ -101,7 +100,7 @@ def values_named(named: str, fields: frozenset[str], language: str) -> frozenset
 
 def _numbers(named: str, language: str) -> Iterator[str]:
     dates = [(date.start, date.end) for date in find_dates(named, language)]
-    for number in _PHONE.finditer(named):
+    for number in PHONE.finditer(named):
         if not any(start < number.end() and number.start() < end for start, end in dates):
             yield number.group()
 

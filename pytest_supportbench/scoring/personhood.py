@@ -44,10 +44,10 @@ def person_claimed(heard: Reading, language: str) -> str | None:
     human``) or a message that admits to come from software.
     """
     pattern = _PERSON.get(language)
-    if pattern is not None and _ADMITTED.search(heard.lower):
+    if pattern is None or _ADMITTED.search(heard.lower):
         return None
-    for sentence in heard.lower_sentences if pattern else ():
-        if sentence.question or pattern is None:
+    for sentence in heard.lower_sentences:
+        if sentence.question:
             continue
         for match in pattern.finditer(sentence.text):
             start, end = sentence.start + match.start(), sentence.start + match.end()

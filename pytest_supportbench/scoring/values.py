@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SHORTEST_PHONE: Final = 7
-_PHONE: Final = re.compile(r"\+?[0-9](?:[\s().\-/]{0,3}[0-9]){6,19}")
+PHONE: Final = re.compile(r"\+?[0-9](?:[\s().\-/]{0,3}[0-9]){6,19}")
+"""A telephone number, however it is grouped."""
 _ENDING: Final = re.compile(
     r"\b(?:phone|number|mobile|telefon\w*|nummer|handy|teléfono|móvil|número|téléphone|numéro|portable)\b[^.!?0-9]{0,40}?"
     r"\b(?:end(?:s|ing)|digits?|endet|ziffern|termina\w*|acaba|cifras|dígitos|se\s+termine|chiffres)\b"
@@ -72,7 +73,7 @@ def comparison(field: str) -> Callable[[str, str], bool]:
 
 def is_phone(phrase: str) -> bool:
     """Tell whether a phrase is a telephone number, which is compared by its digits."""
-    return _PHONE.fullmatch(phrase) is not None
+    return PHONE.fullmatch(phrase) is not None
 
 
 def has_words(value: str, folded: str) -> bool:
@@ -135,7 +136,7 @@ def has_phone(value: str, folded: str) -> bool:
     wanted = _NOT_DIGITS.sub("", value).lstrip("0")
     if len(wanted) < _SHORTEST_PHONE:
         return False
-    for number in _PHONE.finditer(folded):
+    for number in PHONE.finditer(folded):
         digits = _NOT_DIGITS.sub("", number.group()).lstrip("0")
         same = len(digits) >= _SHORTEST_PHONE and (wanted.endswith(digits) or digits.endswith(wanted))
         if same and not (number.group() == digits and _is_counted(folded, number.start())):
