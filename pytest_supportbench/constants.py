@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from pytest_supportbench.agents import make_agent, parse_spec
-from pytest_supportbench.conversation import Limits
 from pytest_supportbench.errors import Problem
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.proofs import broken
+from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
 

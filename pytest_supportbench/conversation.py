@@ -3,119 +3,44 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, Final
 
-from pytest_supportbench.calls import CallRecord, Change
 from pytest_supportbench.environment import Environment
-from pytest_supportbench.faults import FaultReached
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import (
     AgentEntry,
     CustomerEntry,
     CustomerView,
     Entry,
-    InvalidReply,
     Observation,
     PolicyText,
     Reply,
+    ToolCall,
     ToolEntry,
     ToolFailure,
     Turn,
-    Usage,
-    parse_turn,
+    Unreadable,
 )
-
-Ending: TypeAlias = Literal[
-    "acted", "asked", "turn_limit", "time_limit", "invalid_reply", "agent_failed", "error"
-]
+from pytest_supportbench.records import EXCERPT, Ending, Episode, EpisodeError, Limits, TurnRecord
+from pytest_supportbench.replies import InvalidReply, parse_turn
 
 NEUTRAL_REPLY: Final = "I have nothing to add to that right now."
 """What the customer answers to a question that the scenario did not script; said once."""
 
-EXCERPT: Final = 2_000
-"""How many characters of a reply that did not parse are kept."""
 
+def make_environment(bound: BoundScenario, without: Collection[str] = ()) -> Environment:
+    """Return a fresh environment for one episode of a scenario.
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of one episode: turns, seconds from dispatch, characters of one reply."""
-
-    max_turns: int = 6
-    timeout: float = 120.0
-    max_chars: int = 64_000
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """One reply of the agent.
-
-    ``turn`` is ``None`` where the reply did not parse; then ``invalid`` says why and ``excerpt`` has its
-    beginning. ``delivered`` tells whether the customer got the message, ``customer_reply`` what they answered.
+    ``without`` names parts of the observation that an ablation takes away; their tools go with them.
     """
-
-    number: int
-    turn: Turn | None
-    delivered: bool = False
-    customer_reply: str | None = None
-    invalid: str | None = None
-    excerpt: str = ""
-    usage: Usage | None = None
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeError:
-    """Why an episode has no verdict on the agent: a cause that groups equal ones, a message and a remedy."""
-
-    cause: str
-    message: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """One run of one agent on one scenario, ready to be scored.
-
-    ``ending`` says why it ended; ``action`` is the last turn's action where that turn ended the episode.
-    ``seconds`` is the wall time from dispatch, ``agent_seconds`` the part spent waiting for the agent.
-    """
-
-    scenario_id: str
-    turns: tuple[TurnRecord, ...]
-    calls: tuple[CallRecord, ...]
-    changes: tuple[Change, ...]
-    faults: tuple[FaultReached, ...]
-    ending: Ending
-    action: str | None = None
-    error: EpisodeError | None = None
-    failure: str = ""
-    seconds: float = 0.0
-    agent_seconds: float = 0.0
-
-    @property
-    def delivered(self) -> tuple[str, ...]:
-        """The messages that the customer got, oldest first."""
-        return tuple(record.turn.message for record in self.turns if record.turn and record.delivered)
-
-    @property
-    def drafts(self) -> tuple[str, ...]:
-        """The messages that were written and not delivered."""
-        return tuple(
-            record.turn.message
-            for record in self.turns
-            if record.turn and record.turn.message and not record.delivered
-        )
-
-
-def make_environment(bound: BoundScenario) -> Environment:
-    """Return a fresh environment for one episode of a scenario."""
-    scenario = bound.scenario
+    scenario, specs = bound.scenario, bound.suite.toolset.specs
     return Environment(
         bound.suite.toolset,
         bound.state,
         as_of=scenario.as_of,
-        permitted=scenario.tools,
+        permitted=[name for name in scenario.tools if specs[name].part not in without],
         faults=scenario.faults,
         subject=scenario.customer.subject,
         policies=bound.suite.suite.policies,
@@ -126,13 +51,18 @@ def make_environment(bound: BoundScenario) -> Environment:
 class Conversation:
     """The state machine of an episode without the agent: hands out observations and takes replies.
 
-    Both the synchronous and the asynchronous runner drive it, and so does replaying a stored trace.
+    Both the synchronous and the asynchronous runner drive it, and so does replaying a stored trace. ``without`` names
+    the parts (``memory``, ``knowledge``, ``policies``) that the agent does not get to see.
     """
 
-    def __init__(self, bound: BoundScenario, limits: Limits, episode_id: str) -> None:
+    def __init__(
+        self, bound: BoundScenario, limits: Limits, episode_id: str, without: Collection[str] = ()
+    ) -> None:
         self._bound = bound
         self._limits = limits
-        self.environment = make_environment(bound)
+        self._without = frozenset(without)
+        self.environment = make_environment(bound, self._without)
+        self._replies = 0
         self._turns: list[TurnRecord] = []
         self._transcript: list[Entry] = []
         self._neutral_used = False
@@ -142,40 +72,60 @@ class Conversation:
         self._episode_id = episode_id
         self._fixed: dict[str, Any] | None = None
 
+    @property
+    def max_chars(self) -> int:
+        """The longest reply or live call that is read, in characters of JSON text."""
+        return self._limits.max_chars
+
     def observation(self) -> Observation:
         """Return what the agent sees now. The account is shown as it was when the first observation was asked for."""
         if self._fixed is None:
             self._fixed = self._opening()
-        left = self._limits.max_turns - len(self._turns)
+        left = self._limits.max_turns - self._replies
         return Observation.model_construct(**self._fixed, transcript=tuple(self._transcript), turns_left=left)
 
     def _opening(self) -> dict[str, Any]:
         """Return the part of every observation that stays the same."""
         scenario, suite = self._bound.scenario, self._bound.suite
         texts = {policy.id: policy.text for policy in suite.suite.policies}
+        shown = () if "policies" in self._without else sorted(scenario.policies)
         return {
             "as_of": scenario.as_of.isoformat(),
             "customer": CustomerView(message=scenario.customer.message, history=scenario.customer.history),
             "account": self.environment.account(scenario.visible),
-            "memory": scenario.memory,
-            "policies": tuple(PolicyText(id=name, text=texts[name]) for name in sorted(scenario.policies)),
+            "memory": () if "memory" in self._without else scenario.memory,
+            "policies": tuple(PolicyText(id=name, text=texts[name]) for name in shown),
             "tools": self.environment.tools,
             "actions": suite.actions,
             "slots": suite.suite.slots,
             "episode": self._episode_id,
         }
 
+    def live_call(self, call: ToolCall) -> ToolEntry:
+        """Execute a call that the agent makes while it works on a reply.
+
+        It is a step of its own in the record and in the transcript, since its result comes back before anything else
+        happens, and it uses up no turn.
+        """
+        number = len(self._turns) + 1
+        entry = self.environment.call(call, number).entry()
+        self._turns.append(TurnRecord(number, Turn(tool_calls=(call,)), live=True))
+        self._transcript += (AgentEntry(tool_calls=(call,)), entry)
+        return entry
+
     def take(self, raw: object, seconds: float = 0.0) -> None:
         """Take one reply: parse it, execute its calls, and decide whether the episode is over."""
-        usage = None
+        usage, replayed = None, False
         if isinstance(raw, Reply):
-            usage, raw = raw.usage, raw.turn
+            usage, replayed, raw = raw.usage, raw.replayed, raw.turn
         number = len(self._turns) + 1
+        self._replies += 1
         try:
             turn = parse_turn(raw, max_chars=self._limits.max_chars)
             self._refuse_unknown_action(turn.action)
         except InvalidReply as error:
-            self._take_invalid(str(error), raw, TurnRecord(number, None, usage=usage, seconds=seconds))
+            record = TurnRecord(number, None, usage=usage, seconds=seconds, replayed=replayed)
+            self._take_invalid(str(error), raw, record)
             return
         calls = [self.environment.call(call, number) for call in turn.tool_calls]
         kind = self._bound.suite.suite.action_class(turn.action)
@@ -185,7 +135,9 @@ class Conversation:
         if asks:
             over = answer is None
         delivered = asks or over
-        self._turns.append(TurnRecord(number, turn, delivered, answer, usage=usage, seconds=seconds))
+        self._turns.append(
+            TurnRecord(number, turn, delivered, answer, usage=usage, seconds=seconds, replayed=replayed)
+        )
         self._transcript.append(
             AgentEntry(
                 action=turn.action,
@@ -201,7 +153,7 @@ class Conversation:
         if over:
             self._action = turn.action
             self.ending = "asked" if asks else "acted"
-        elif number >= self._limits.max_turns:
+        elif self._replies >= self._limits.max_turns:
             self.ending = "turn_limit"
 
     def _refuse_unknown_action(self, action: str | None) -> None:
@@ -223,18 +175,8 @@ class Conversation:
         return NEUTRAL_REPLY
 
     def _take_invalid(self, reason: str, raw: object, record: TurnRecord) -> None:
-        excerpt = _excerpt(raw)
-        self._turns.append(
-            TurnRecord(
-                record.number,
-                None,
-                invalid=reason,
-                excerpt=excerpt,
-                usage=record.usage,
-                seconds=record.seconds,
-            )
-        )
-        if self._invalid_used or record.number >= self._limits.max_turns:
+        self._turns.append(replace(record, invalid=reason, excerpt=_excerpt(raw)))
+        if self._invalid_used or self._replies >= self._limits.max_turns:
             self.ending = "invalid_reply"
             return
         self._invalid_used = True
@@ -270,6 +212,8 @@ def _excerpt(raw: object) -> str:
     """Return the beginning of a reply that did not parse, whatever it is, as text that can be stored."""
     if isinstance(raw, str):
         text = raw
+    elif isinstance(raw, Unreadable):
+        text = raw.excerpt
     elif isinstance(raw, bytes | bytearray):
         text = raw[:EXCERPT].decode("utf-8", "replace")
     elif isinstance(raw, dict):

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Final
 
 from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.conversation import Episode
 from pytest_supportbench.expected import MatcherSpec, MatcherValue, MustState, RequiredCall
+from pytest_supportbench.records import Episode
 from pytest_supportbench.results import Result
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring import Check, Score, brief

@@ -6,10 +6,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from pytest_supportbench.conversation import EXCERPT, Conversation, Episode, EpisodeError, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, ToolsetError
+from pytest_supportbench.live_tools import LiveTools
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import Observation, Turn
+from pytest_supportbench.records import EXCERPT, Episode, EpisodeError, Limits
 
 Ask: TypeAlias = Callable[[Observation], Any]
 AskAsync: TypeAlias = Callable[[Observation], Awaitable[Any]]
@@ -44,21 +46,7 @@ def run_episode(
 
     The time limit is checked between turns; a reply that hangs is the caller's to abandon.
     """
-    conversation = Conversation(bound, limits, episode_id)
-    start = clock()
-    while conversation.ending is None:
-        asked = clock()
-        if asked - start > limits.timeout:
-            return _out_of_time(conversation, limits, asked - start)
-        try:
-            raw = ask(conversation.observation())
-            conversation.take(raw, clock() - asked)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is a value here
-            return _failed(conversation, error, clock() - start)
-    seconds = clock() - start
-    if seconds > limits.timeout:
-        return _out_of_time(conversation, limits, seconds)
-    return conversation.finish(seconds=seconds)
+    return drive(Dialogue(Conversation(bound, limits, episode_id), limits, clock), ask)
 
 
 async def run_episode_async(
@@ -70,26 +58,95 @@ async def run_episode_async(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Episode:
     """Run one episode with an asynchronous agent, cancelling it at the time limit; otherwise like `run_episode`."""
+    return await drive_async(Dialogue(Conversation(bound, limits, episode_id), limits, clock), ask)
+
+
+class Dialogue:
+    """One conversation on its way to an episode: its clock, its limits, and its tools for live calls."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        limits: Limits,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.conversation = conversation
+        self.tools = LiveTools(conversation)
+        self._limits = limits
+        self._clock = clock
+        self._start = clock()
+
+    def seconds(self) -> float:
+        """Return the seconds since the episode began."""
+        return self._clock() - self._start
+
+    def time_left(self) -> float:
+        """Return the seconds until the episode's limit; not below 0."""
+        return max(self._limits.timeout - self.seconds(), 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is asked of the agent."""
+        return self.conversation.ending is not None
+
+    def observation(self) -> Observation:
+        """Return what the agent sees now."""
+        with self.tools.lock:
+            return self.conversation.observation()
+
+    def take(self, raw: object, seconds: float) -> None:
+        """Take one reply. Raises `ToolsetError` where a live call broke the toolset."""
+        with self.tools.lock:
+            if self.tools.broken is not None:
+                raise self.tools.broken
+            self.conversation.take(raw, seconds)
+
+    def finish(self) -> Episode:
+        """Return the finished episode; one that took too long has failed, whatever came of it."""
+        self.tools.close()
+        if self.seconds() > self._limits.timeout:
+            return self.out_of_time()
+        return self.conversation.finish(seconds=self.seconds())
+
+    def failed(self, error: BaseException) -> Episode:
+        """Return the episode that an exception ended; at the time limit that is what ended it."""
+        self.tools.close()
+        if isinstance(error, AgentFailure | TimeoutError) and self.time_left() == 0:
+            return self.out_of_time()
+        return _failed(self.conversation, self.tools.broken or error, self.seconds())
+
+    def out_of_time(self) -> Episode:
+        """Return the episode as one that took too long."""
+        self.tools.close()
+        return _out_of_time(self.conversation, self._limits, self.seconds())
+
+
+def drive(dialogue: Dialogue, ask: Ask) -> Episode:
+    """Lead a dialogue with a synchronous agent to its end and return the episode."""
+    while not dialogue.over:
+        asked = dialogue.seconds()
+        if dialogue.time_left() == 0:
+            return dialogue.out_of_time()
+        try:
+            raw = ask(dialogue.observation())
+            dialogue.take(raw, dialogue.seconds() - asked)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is a value here
+            return dialogue.failed(error)
+    return dialogue.finish()
+
+
+async def drive_async(dialogue: Dialogue, ask: AskAsync) -> Episode:
+    """Lead a dialogue with an asynchronous agent to its end, cancelling it at the time limit."""
     import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
 
-    conversation = Conversation(bound, limits, episode_id)
-    start = clock()
-    while conversation.ending is None:
-        asked = clock()
-        left = limits.timeout - (asked - start)
+    while not dialogue.over:
+        asked = dialogue.seconds()
         try:
-            raw = await asyncio.wait_for(_asked(ask, conversation.observation()), max(left, 0.0))
-            conversation.take(raw, clock() - asked)
-        except TimeoutError as error:
-            if clock() - start >= limits.timeout:
-                return _out_of_time(conversation, limits, clock() - start)
-            return _failed(conversation, error, clock() - start)
+            raw = await asyncio.wait_for(_asked(ask, dialogue.observation()), dialogue.time_left())
+            dialogue.take(raw, dialogue.seconds() - asked)
         except Exception as error:  # noqa: BLE001 - whatever an agent raises is a value here
-            return _failed(conversation, error, clock() - start)
-    seconds = clock() - start
-    if seconds > limits.timeout:
-        return _out_of_time(conversation, limits, seconds)
-    return conversation.finish(seconds=seconds)
+            return dialogue.failed(error)
+    return dialogue.finish()
 
 
 async def _asked(ask: AskAsync, observation: Observation) -> Any:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.filling import choices, sample
 from pytest_supportbench.calls import strings_in
-from pytest_supportbench.conversation import Conversation, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.episode import replay
 from pytest_supportbench.protocol import ToolCall
+from pytest_supportbench.records import Limits
 from pytest_supportbench.state import iter_records
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.calls import strings_in
-from pytest_supportbench.conversation import Conversation, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.lint_rules import Weakness
+from pytest_supportbench.records import Limits
 from pytest_supportbench.state import iter_records
 
 if TYPE_CHECKING:

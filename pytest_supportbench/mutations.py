@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from pytest_supportbench.agents.filling import arguments_for
-from pytest_supportbench.conversation import Conversation, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.episode import replay
 from pytest_supportbench.expected import MatcherSpec, RequiredCall
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.mutated_values import altered_arguments, misstated
 from pytest_supportbench.protocol import ToolCall, Turn
+from pytest_supportbench.records import Limits
 
 MutationKind: TypeAlias = Literal[
     "drop-call",

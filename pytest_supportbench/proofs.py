@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.conversation import Conversation, Episode, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import Problem
 from pytest_supportbench.findings import dotted
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.records import Episode, Limits
 from pytest_supportbench.scenario import Counterexample
 from pytest_supportbench.scoring import Score, score_episode
 from pytest_supportbench.source import read_text

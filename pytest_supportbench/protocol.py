@@ -5,11 +5,10 @@ Nothing here knows of scenarios: an observation has no way back to the expected 
 
 from __future__ import annotations
 
-import json
-import math
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_supportbench.words import IsoDate
 
@@ -21,7 +20,7 @@ __all__ = [
     "CustomerEntry",
     "CustomerView",
     "Entry",
-    "InvalidReply",
+    "McpAddress",
     "MemoryNote",
     "Message",
     "Observation",
@@ -32,15 +31,12 @@ __all__ = [
     "ToolFailure",
     "ToolInfo",
     "Turn",
+    "Unreadable",
     "Usage",
-    "parse_turn",
 ]
 
 MAX_CALLS_PER_TURN: Final = 32
 """More calls than this in one turn are an invalid reply; the largest reference in our suites has four."""
-
-MAX_DEPTH: Final = 32
-"""Deeper nesting than this in a reply is refused before anything walks it."""
 
 
 class Frozen(BaseModel):
@@ -158,8 +154,22 @@ class CustomerEntry(Frozen):
 Entry: TypeAlias = Annotated[AgentEntry | ToolEntry | CustomerEntry, Field(discriminator="role")]
 
 
+class McpAddress(Frozen):
+    """Where an agent that runs its own tool loop finds the episode's tools: MCP over streamable HTTP.
+
+    ``token`` goes into the header ``Authorization: Bearer``; it is random, and good for this episode only.
+    """
+
+    url: str
+    token: str
+
+
 class Observation(Frozen):
-    """All that an agent sees at one turn. The transcript carries the whole episode, so agents keep no state."""
+    """All that an agent sees at one turn. The transcript carries the whole episode, so agents keep no state.
+
+    ``mcp`` is set for agents that asked for it. Like ``episode`` it differs from run to run, and is no part of what
+    is compared or stored.
+    """
 
     as_of: str
     customer: CustomerView
@@ -172,25 +182,41 @@ class Observation(Frozen):
     transcript: tuple[Entry, ...]
     turns_left: int
     episode: str
+    mcp: McpAddress | None = None
 
 
 class Usage(Frozen):
-    """What one reply cost, as far as the server reports it; ``None`` where it does not."""
+    """What one reply cost, as far as the server reports it; ``None`` where it does not.
+
+    ``seconds`` is the server's own time, ``cost`` in US dollars, ``retries`` how often the request was repeated after
+    a failure of the transport.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     seconds: float | None = None
+    cost: Decimal | None = None
+    retries: int = 0
 
 
 class Reply(Frozen):
     """A turn with what the adapter knows beside it; agents may return it instead of a bare turn.
 
     ``turn`` may be a `Turn`, a mapping or the model's own JSON text: the episode parses, bounds and records it, so
-    that a bad reply is the agent's invalid reply and no crash of the adapter.
+    that a bad reply is the agent's invalid reply and no crash of the adapter. ``replayed`` says that it was stored
+    in an earlier run and nobody was asked.
     """
 
     turn: Any
     usage: Usage | None = None
+    replayed: bool = False
+
+
+class Unreadable(Frozen):
+    """In the place of a turn: what came from the agent could not even be taken as text, and why; an invalid reply."""
+
+    reason: Annotated[str, Field(max_length=500)]
+    excerpt: Annotated[str, Field(max_length=2_000)] = ""
 
 
 @runtime_checkable
@@ -199,109 +225,3 @@ class Agent(Protocol):
 
     def reply(self, observation: Observation, /) -> Any:
         """Return a turn: a `Turn`, a mapping or JSON text of that shape, or a `Reply` around one."""
-
-
-class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
-    """A reply that is no turn; its text tells the agent what to mend."""
-
-
-def _bounded(value: object, depth: int = 0) -> None:  # noqa: C901 - one branch a kind of value
-    """Refuse what JSON cannot say (NaN, surrogates, other types) and what is nested too deeply."""
-    if depth > MAX_DEPTH:
-        raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise InvalidReply("the reply holds a lone surrogate, which is no Unicode text") from None
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidReply(f"the reply holds {value!r}, which is no JSON number")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidReply(f"the reply has a key that is no string: {key!r}"[:200])
-            _bounded(key, depth + 1)
-            _bounded(item, depth + 1)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _bounded(item, depth + 1)
-    elif value is not None and not isinstance(value, bool | int):
-        raise InvalidReply(f"the reply holds a {type(value).__name__}, which is no JSON value")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise InvalidReply("the reply has a duplicate key in one object")
-    return result
-
-
-def _from_json(text: str | bytes, max_chars: int) -> object:
-    if len(text) > max_chars:
-        raise InvalidReply(f"the reply has {len(text):,} characters; at most {max_chars:,} are read")
-    try:
-        return json.loads(text, object_pairs_hook=_unique)
-    except ValueError as error:
-        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
-    except RecursionError:
-        raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels") from None
-
-
-_KEYS: Final = "action, message, tool_calls and asks_for"
-_WANTED: Final = {
-    "string_type": "must be text",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object with tool and arguments",
-    "missing": "is missing",
-}
-
-
-def _reason(error: ValidationError) -> str:
-    """Return the first mistake in a reply in words that an agent's author and a model both understand."""
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        keys = "tool and arguments" if "tool_calls" in first["loc"] else _KEYS
-        owner = "a tool call" if "tool_calls" in first["loc"] else "a turn"
-        return f"unknown key {where!r}; {owner} has {keys}"
-    wanted = _WANTED.get(first["type"])
-    if wanted is None:
-        return f"{where}: {first['msg']}"
-    return (
-        f"{where} {wanted}"
-        if wanted == "is missing"
-        else f"{where} {wanted}, not a {type(first['input']).__name__}"
-    )
-
-
-def parse_turn(raw: object, *, max_chars: int = 64_000) -> Turn:
-    """Return ``raw`` (a `Turn`, a mapping, or JSON text) as a turn that is safe to store and to show.
-
-    ``max_chars`` bounds the whole reply as JSON text. Raises `InvalidReply` with a reason that the agent can
-    act on; never anything else, whatever the agent returned.
-    """
-    if isinstance(raw, str | bytes | bytearray):
-        raw = _from_json(bytes(raw) if isinstance(raw, bytearray) else raw, max_chars)
-    try:
-        if isinstance(raw, Turn):
-            turn = raw
-        elif isinstance(raw, dict):
-            _bounded(raw)
-            turn = Turn.model_validate(raw)
-        else:
-            what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
-            raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
-        _bounded(turn.message)
-        _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
-        size = len(turn.message) + sum(map(len, turn.asks_for))
-        if turn.tool_calls:
-            size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
-    except ValidationError as error:
-        raise InvalidReply(_reason(error)[:300]) from None
-    except ValueError as error:  # Python writes no integer of more than 4,300 digits
-        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
-    if size > max_chars:
-        raise InvalidReply(f"the reply has {size:,} characters; at most {max_chars:,} are read")
-    return turn

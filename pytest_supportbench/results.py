@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.conversation import Episode, Limits, TurnRecord
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.records import Episode, Limits, TurnRecord
 from pytest_supportbench.scoring import SCORER_VERSION, Score
 
 SCHEMA_VERSION: Final = 1

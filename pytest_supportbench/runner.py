@@ -6,15 +6,26 @@ import hashlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from pytest_supportbench.agents.base import LiveAgent
+from pytest_supportbench.agents.base import Case, LiveAgent
+from pytest_supportbench.agents.kinds import MODEL_KINDS
 from pytest_supportbench.agents.scripted import ScriptedAgent
-from pytest_supportbench.agents.spec import MODEL_KINDS
-from pytest_supportbench.conversation import Episode, EpisodeError, Limits
-from pytest_supportbench.episode import failed_before_start, run_episode, run_episode_async, toolset_broke
+from pytest_supportbench.conversation import Conversation
+from pytest_supportbench.episode import (
+    Ask,
+    AskAsync,
+    Dialogue,
+    drive,
+    drive_async,
+    failed_before_start,
+    toolset_broke,
+)
 from pytest_supportbench.errors import InfrastructureError, ToolsetError
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.protocol import Observation
+from pytest_supportbench.records import Episode, EpisodeError, Limits
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import score_episode
 
@@ -42,8 +53,9 @@ def opaque_id(job: Job) -> str:
 class Health:
     """Whether one agent is worth asking: its check before the first episode, and its errors in a row."""
 
-    def __init__(self, agent: LiveAgent) -> None:
+    def __init__(self, agent: LiveAgent, redactor: Redactor) -> None:
         self._agent = agent
+        self._redactor = redactor
         self._lock = threading.Lock()
         self._checked = False
         self._stopped: EpisodeError | None = None
@@ -60,7 +72,8 @@ class Health:
                 try:
                     self._agent.check()
                 except InfrastructureError as error:
-                    self._stopped = EpisodeError(error.cause, error.message, error.remedy)
+                    parts = map(self._redactor.text, (error.message, error.remedy))
+                    self._stopped = EpisodeError(error.cause, *parts)
                 self._checked = True
             return self._stopped
 
@@ -85,11 +98,41 @@ def asyncio_run(coroutine: Coroutine[Any, Any, Episode]) -> Episode:
     return asyncio.run(coroutine)
 
 
+class Recorder(Protocol):
+    """Stands between an episode and its agent, as a cassette does."""
+
+    def wrap(self, case: Case, agent: LiveAgent, ask: Ask) -> Ask:
+        """Return what replies in the place of ``ask``; a coroutine function where the agent is asynchronous."""
+
+
+def _redacted(ask: Ask, redactor: Redactor) -> Ask:
+    """Return ``ask`` with secrets blanked in what it returns and raises."""
+
+    def clean(observation: Observation) -> Any:
+        try:
+            return redactor.reply(ask(observation))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a secret
+            raise redactor.error(error) from None
+
+    return clean
+
+
+def _redacted_async(ask: AskAsync, redactor: Redactor) -> AskAsync:
+    async def clean(observation: Observation) -> Any:
+        try:
+            return redactor.reply(await ask(observation))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a secret
+            raise redactor.error(error) from None
+
+    return clean
+
+
 class Runner:
     """Turns jobs into results for a fixed set of agents.
 
     ``wait_for`` runs a coroutine, for asynchronous agents, and returns what it returns: on the session's shared
-    event loop, or on one of its own by default.
+    event loop, or on one of its own by default. ``secrets`` are values that must not come out, beside those that
+    agents know of. ``recorder`` stores replies and plays stored ones.
     """
 
     def __init__(
@@ -97,16 +140,29 @@ class Runner:
         agents: Mapping[str, LiveAgent],
         limits: Limits,
         wait_for: Callable[[Coroutine[Any, Any, Episode]], Episode] = asyncio_run,
+        *,
+        secrets: tuple[str, ...] = (),
+        recorder: Recorder | None = None,
     ) -> None:
-        self.agents = dict(agents)
+        self.agents: dict[str, LiveAgent] = {}
         self.limits = limits
         self._wait_for = wait_for
-        self._health = {name: Health(agent) for name, agent in agents.items()}
+        self._secrets = secrets
+        self._recorder = recorder
+        self._health: dict[str, Health] = {}
+        self._redactors: dict[str, Redactor] = {}
+        for name, agent in agents.items():
+            self.add(name, agent)
 
     def add(self, name: str, agent: LiveAgent) -> None:
         """Take one more agent, such as one that a fixture returned."""
         self.agents[name] = agent
-        self._health[name] = Health(agent)
+        self._redactors[name] = Redactor((*self._secrets, *agent.secrets()))
+        self._health[name] = Health(agent, self._redactors[name])
+
+    def redactor(self, agent: str) -> Redactor:
+        """Return what blanks the secrets that an agent could let out."""
+        return self._redactors[agent]
 
     def problem(self, agent: str) -> EpisodeError | None:
         """Return why an agent cannot be asked now; the first call checks its server. Raises `UsageError`."""
@@ -123,19 +179,24 @@ class Runner:
         return self.result(job, episode)
 
     def _episode(self, job: Job, agent: LiveAgent) -> Episode:
-        name = opaque_id(job)
+        conversation = Conversation(job.bound, self.limits, opaque_id(job), agent.spec.without)
+        dialogue = Dialogue(conversation, self.limits)
         if agent.wants_reference:
-            return run_episode(
-                job.bound,
-                ScriptedAgent(job.bound.scenario.reference, agent.spec).reply,
-                limits=self.limits,
-                episode_id=name,
-            )
+            return drive(dialogue, ScriptedAgent(job.bound.scenario.reference, agent.spec).reply)
+        suite, scenario = job.bound.suite.suite.name, job.bound.scenario.id
+        case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left)
+        ask = agent.asker(case)
+        if agent.inline:
+            return drive(dialogue, ask)
         if agent.is_async:
-            return self._wait_for(
-                run_episode_async(job.bound, agent.reply, limits=self.limits, episode_id=name)
-            )
-        return run_episode(job.bound, agent.reply, limits=self.limits, episode_id=name)
+            ask = _redacted_async(ask, self._redactors[job.agent])
+        else:
+            ask = _redacted(ask, self._redactors[job.agent])
+        if self._recorder is not None:
+            ask = self._recorder.wrap(case, agent, ask)
+        if agent.is_async:
+            return self._wait_for(drive_async(dialogue, ask))
+        return drive(dialogue, ask)
 
     def result(self, job: Job, episode: Episode, output: str = "") -> Result:
         """Return a finished episode scored; one with an error has no score.

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from pytest_supportbench.agents.base import LiveAgent
-from pytest_supportbench.conversation import Limits
 from pytest_supportbench.episode import agent_crashed, out_of_time
 from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import ThreadOutput
+from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
 
@@ -145,7 +145,7 @@ class Scheduler:
                 result = self._runner.run(job)
             except (GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # they would end the thread
                 result = self._runner.result(job, agent_crashed(job.bound, error))
-        result = replace(result, output=caught.text())
+        result = replace(result, output=self._runner.redactor(job.agent).text(caught.text()))
         if window.settle(job.key):
             self._record(result)
         return result

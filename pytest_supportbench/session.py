@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,11 +13,12 @@ from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
-from pytest_supportbench.conversation import Limits
 from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
 from pytest_supportbench.executor import EventLoopThread
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
+from pytest_supportbench.records import Limits
+from pytest_supportbench.redaction import environment_secrets
 from pytest_supportbench.results import Json, Result, run_line
 from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
@@ -51,7 +53,7 @@ class BenchSession:
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
         self._first: dict[tuple[str, str], BoundScenario] = {}
-        self._runner = Runner({}, self.limits, self._loop.wait_for)
+        self._runner = Runner({}, self.limits, self._loop.wait_for, secrets=environment_secrets(os.environ))
         self.scheduler = Scheduler(
             self._runner, self._record, concurrency=settings.concurrency, inline=settings.inline
         )
@@ -132,14 +134,15 @@ class BenchSession:
         if spec.kind != "registered":
             return make_agent(spec, self.settings.root)
         if spec.target not in self.names[0]:
-            from pytest_supportbench.agents.spec import KINDS, nearest  # noqa: PLC0415 - only an error needs them
+            from pytest_supportbench.agents.kinds import KINDS  # noqa: PLC0415 - only an error needs them
+            from pytest_supportbench.agents.spec import nearest  # noqa: PLC0415 - likewise
 
             guess = nearest(spec.target, (*KINDS, *self.names[0]))
             raise UsageError(f"there is no agent {spec.target!r}{guess}\n{self._known()}")
         return CallableAgent(spec, self.settings.root, self.names[0][spec.target])
 
     def _known(self) -> str:
-        from pytest_supportbench.agents.spec import KINDS  # noqa: PLC0415 - only an error needs the list
+        from pytest_supportbench.agents.kinds import KINDS  # noqa: PLC0415 - only an error needs the list
 
         registered = ", ".join(sorted(self.names[0])) or "none"
         return f"kinds: {', '.join(KINDS)}\nregistered by hooks: {registered}"

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import pytest
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.spec import AgentSpec
 
 N = TypeVar("N", int, float)
+
+Record: TypeAlias = Literal["auto", "none", "all"]
 
 FILES: Final = "supportbench_files"
 AGENT: Final = "supportbench_agent"
@@ -32,7 +34,8 @@ class Settings:
     """What was asked for, checked.
 
     ``agents`` are parsed specs by a unique readable id; ``concurrency`` is ``None`` for each agent's own window;
-    ``timeout`` is in seconds from an episode's dispatch; ``results`` is ``None`` for the default place.
+    ``timeout`` is in seconds from an episode's dispatch; ``results`` is ``None`` for the default place. ``cassette`` is
+    the folder of stored replies, if any, and ``record`` how it is used; ``max_tokens`` is what the run may spend.
     """
 
     root: Path
@@ -42,6 +45,9 @@ class Settings:
     max_turns: int
     timeout: float
     results: Path | None
+    cassette: Path | None
+    record: Record
+    max_tokens: int | None
     inline: bool
     passed_sections: bool
 
@@ -75,12 +81,30 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="PATH",
         help="results file, JSON lines (default .supportbench/runs/<utc>-<id>.jsonl)",
     )
+    group.addoption(
+        "--supportbench-cassette",
+        metavar="DIR",
+        help="folder of stored replies: what is there is played, what is not is asked and stored",
+    )
+    group.addoption(
+        "--supportbench-record",
+        metavar="MODE",
+        help="with a cassette: auto (default) asks for what is missing, none fails there, all asks for everything anew",
+    )
+    group.addoption(
+        "--supportbench-max-tokens",
+        metavar="N",
+        help="stop the run when its replies cost so many tokens, as far as servers report them",
+    )
     parser.addini(FILES, "file name patterns of scenario files", type="args", default=["*.scenario.yaml"])
     parser.addini(AGENT, "agents to evaluate, as for --supportbench-agent", type="linelist", default=[])
     parser.addini("supportbench_trials", "as --supportbench-trials", type="int", default=None)
     parser.addini("supportbench_concurrency", "as --supportbench-concurrency", type="int", default=None)
     parser.addini("supportbench_max_turns", "as --supportbench-max-turns", type="int", default=None)
     parser.addini("supportbench_timeout", "as --supportbench-timeout", type="float", default=None)
+    parser.addini("supportbench_cassette", "as --supportbench-cassette", type="string", default=None)
+    parser.addini("supportbench_record", "as --supportbench-record", type="string", default=None)
+    parser.addini("supportbench_max_tokens", "as --supportbench-max-tokens", type="int", default=None)
     parser.addini("supportbench_results", "as --supportbench-results", type="string", default=None)
 
 
@@ -97,11 +121,38 @@ def read_settings(config: pytest.Config) -> Settings:
             max_turns=_number(config, "max_turns", int, 1, 6) or 6,
             timeout=_number(config, "timeout", float, 0.001, 120.0) or 120.0,
             results=(config.invocation_params.dir / results) if results else None,
+            cassette=_cassette(config),
+            record=_record(config),
+            max_tokens=_number(config, "max_tokens", int, 1, None),
             inline=config.getoption("capture", "") == "no" or _debugs(config),
             passed_sections=any(letter in config.getoption("reportchars", "") for letter in "PA"),
         )
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _cassette(config: pytest.Config) -> Path | None:
+    text = _value(config, "cassette")
+    if not text:
+        return None
+    path = config.invocation_params.dir / text
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--supportbench-cassette: {text!r} is a file; name a folder, which may be new")
+    return path
+
+
+def _record(config: pytest.Config) -> Record:
+    mode = _value(config, "record")
+    if not mode:
+        return "auto"
+    if mode not in get_args(Record):
+        msg = f"--supportbench-record: {mode[:MAX_SHOWN]!r} is no mode; give {', '.join(get_args(Record))}"
+        raise UsageError(msg)
+    if not _value(config, "cassette"):
+        raise UsageError(
+            "--supportbench-record goes with --supportbench-cassette=DIR; name the folder as well"
+        )
+    return cast("Record", mode)
 
 
 def place_results(settings: Settings) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from pytest_supportbench.findings import suggestion
 from pytest_supportbench.protocol import ToolInfo
 from pytest_supportbench.state import Deed, Record
 from pytest_supportbench.suite import Article, Policy
+from pytest_supportbench.words import Part
 
 if TYPE_CHECKING:
     from pytest_supportbench.toolset import Toolset
@@ -82,6 +83,7 @@ class ToolSpec:
     outward: frozenset[str] = frozenset()
     batch: str | None = None
     does: Deed | None = None
+    part: Part | None = None
     info: ToolInfo = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +105,7 @@ class _Marker:
     outward: frozenset[str]
     batch: str | None
     does: Deed | None
+    part: Part | None
 
 
 MARK: Final = "__supportbench_tool__"
@@ -118,14 +121,16 @@ def tool(
     outward: Iterable[str] = (),
     batch: str | None = None,
     does: Deed | None = None,
+    part: Part | None = None,
 ) -> Callable[[F], F]:
     """Mark a method of a `Toolset` as a tool that ``reads`` or ``writes``.
 
     ``handoff`` says that it moves the case to a person or team; ``free_text`` names parameters whose wording is
     the agent's own; ``outward`` those whose text leaves the company; ``batch`` the list parameter that can
     succeed in part; ``does`` is the deed that an agent may claim after it succeeded. The method's docstring is
-    what the agent reads; its annotations become the JSON Schema. Raises `ToolsetError` for an effect or a deed
-    that does not exist.
+    what the agent reads; its annotations become the JSON Schema. ``part`` says that the tool only reads what an
+    ablation can take away (``memory``, ``knowledge`` or ``policies``), and goes with it. Raises `ToolsetError` for an
+    effect, a deed or a part that does not exist.
     """
     if callable(effect):
         msg = f"the tool {effect.__name__!r}: @tool names no effect; write @tool('reads') or @tool('writes')"
@@ -140,6 +145,9 @@ def tool(
         if does is not None and does not in get_args(Deed):
             msg = f"{where}: does={does!r} is no deed; {suggestion(str(does), get_args(Deed), 'deeds')}"
             raise ToolsetError(msg)
+        if part is not None and part not in get_args(Part):
+            msg = f"{where}: part={part!r} is no part; {suggestion(str(part), get_args(Part), 'parts')}"
+            raise ToolsetError(msg)
         if effect == "reads" and (handoff or does):
             msg = (
                 f"{where}: 'handoff' and 'does' are for tools that write; drop them or write @tool('writes')"
@@ -149,7 +157,7 @@ def tool(
             if isinstance(names, str):
                 msg = f"{where}: {option} is the text {names!r}; write a list, {option}=[{names!r}]"
                 raise ToolsetError(msg)
-        marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does)
+        marker = _Marker(effect, handoff, frozenset(free_text), frozenset(outward), batch, does, part)
         setattr(function, MARK, marker)
         return function
 
@@ -236,6 +244,7 @@ def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolS
         outward=marker.outward,
         batch=marker.batch,
         does=marker.does or ("handoff" if marker.handoff else None),
+        part=marker.part,
     )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from pytest_supportbench.conversation import Episode
 from pytest_supportbench.episode import replay
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.protocol import Turn
+from pytest_supportbench.records import Episode
 from pytest_supportbench.scoring import Score, score_episode
 
 SUITE: dict[str, Any] = {

@@ -13,7 +13,7 @@ from agent_samples import TOOLS, observation, parameters
 from pytest_supportbench.agents import local as module
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.protocol import parse_turn
+from pytest_supportbench.replies import parse_turn
 
 ROOT = Path()
 

@@ -18,7 +18,8 @@ from fake_ollama import DIGEST, FAULTS, FakeOllama, raw_server
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.agents.ollama import OllamaAgent
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.protocol import Turn, parse_turn
+from pytest_supportbench.protocol import Turn
+from pytest_supportbench.replies import parse_turn
 
 ROOT = Path()
 TURN = {"tool_calls": [], "action": "refund", "asks_for": [], "message": "Done."}

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.agents.rules_phrases import PHRASES, phrase
 from pytest_supportbench.agents.rules_text import Money
-from pytest_supportbench.protocol import Observation, Turn, parse_turn
+from pytest_supportbench.protocol import Observation, Turn
+from pytest_supportbench.replies import parse_turn
 from pytest_supportbench.scoring.claims import find_claims
 
 TEXT = {"type": "string"}

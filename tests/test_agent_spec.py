@@ -13,7 +13,7 @@ import pytest
 import pytest_supportbench
 from pytest_supportbench.agents import AgentSpec, make_agent, parse_spec
 from pytest_supportbench.agents.base import public_options
-from pytest_supportbench.agents.spec import KINDS
+from pytest_supportbench.agents.kinds import KINDS
 from pytest_supportbench.errors import UsageError
 
 ROOT = Path()
@@ -76,7 +76,7 @@ def test_a_spec_says_kind_target_and_options(text, kind, target, options, label)
         ("ollama:", "nothing follows the colon"),
         ("ollama:m?", "nothing follows the question mark"),
         ("rules:strict", "kind 'rules' takes no target, got 'strict'; write rules"),
-        ("rules?x=1", "kind 'rules' has no option 'x'; known: none"),
+        ("rules?x=1", "kind 'rules' has no option 'x'; known: without"),
         ("ollama:m?num_ctz=1", "has no option 'num_ctz'; did you mean 'num_ctx'? known: host, keep_alive"),
         ("ollama:m?num_ctx", "option 'num_ctx' is not key=value"),
         ("ollama:m?num_ctx=", "option 'num_ctx=' is not key=value"),
@@ -102,19 +102,66 @@ def test_a_mistake_in_a_spec_names_the_part_and_the_remedy(text, fragment):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "kind", "target"),
     [
-        "openai:gpt-5",
-        "http://127.0.0.1:8000/reply",
-        "https://x.test",
-        "command:./bot --json",
-        "replay:c.jsonl",
+        ("http://127.0.0.1:8000/reply?a=1&b=2", "http", "http://127.0.0.1:8000/reply?a=1&b=2"),
+        ("https://x.test", "https", "https://x.test"),
+        ("command:./bot --json 'a b?c=d'", "command", "./bot --json 'a b?c=d'"),
+        ("replay:tapes/a?b", "replay", "tapes/a?b"),
     ],
 )
-def test_kinds_of_a_later_version_say_so(text):
-    """Kinds that the design names and this version lacks are told from misspellings."""
-    assert "comes in a later version" in message(text)
-    assert "use python:" in message(text)
+def test_addresses_commands_and_tapes_are_taken_as_they_are(text, kind, target):
+    """Question marks belong to the target: such agents get their options from an agent file only."""
+    spec = parse_spec(text, Path())
+    assert (spec.kind, spec.target, spec.options) == (kind, target, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("http://", "this is no address"),
+        ("http://:80/x", "this is no address"),
+        ("http://x:99999/", "this is no address"),
+        ("command:", "needs a target"),
+        ("command:a 'b", "close the quotation marks"),
+        ("replay:", "needs a target"),
+        ("rules?without=memories", "'memories'; give some of memory, knowledge, policies"),
+        ("desk?seed=1", "has no option 'seed'"),
+    ],
+)
+def test_a_mistake_in_such_a_target_is_told(text, fragment):
+    """What cannot be an address, a command or an ablation is a usage error at once."""
+    assert fragment in message(text)
+
+
+def test_an_ablation_is_part_of_the_name():
+    """Two variants of one agent can be told apart in every report, whatever the order of the parts."""
+    spec = parse_spec("rules?without=policies,memory", Path())
+    assert spec.without == {"memory", "policies"}
+    assert spec.id == "rules-without-memory-without-policies"
+    assert spec == parse_spec("rules?without=memory,policies", Path()) or spec.options == (
+        ("without", "memory,policies"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://ann:pa55word-x@127.0.0.1:1/reply?api_key=pa55word-x#pa55word-x",
+        "command:./bot --api-key pa55word-x --token=pa55word-x",
+        "openai:m?api_key=pa55word-x",
+        "ollama:m?host=http://ann:pa55word-x@h:1&num_ctx=x",
+    ],
+)
+def test_messages_and_labels_show_no_secret_of_a_spec(text):
+    """Passwords, queries and values named like secrets are in no label and no error message."""
+    try:
+        spec = parse_spec(text, Path())
+    except UsageError as error:
+        shown = str(error)
+    else:
+        shown = spec.id + spec.raw
+    assert "pa55word-x" not in shown
 
 
 def test_a_kind_goes_before_a_file_of_its_name(tmp_path):
@@ -165,7 +212,14 @@ def test_a_model_path_in_an_agent_file_is_relative_to_it(tmp_path):
         ("- kind\n", "an agent file is a mapping, not a list"),
         ("model: m\n", "kind is missing; write e.g. kind: ollama"),
         ("kind: olama\nmodel: m\n", "'olama' is no kind of agent; did you mean 'ollama'?"),
-        ("kind: openai\nmodel: m\n", "comes in a later version"),
+        ("kind: openai\n", "kind 'openai' needs a target"),
+        ("kind: rules\nheaders: {A: B}\n", "agents of kind 'rules' send none"),
+        ("kind: http\ntarget: http://x\nheaders: [A]\n", "headers is a list; give a mapping"),
+        ("kind: http\ntarget: http://x\nheaders: {A B: C}\n", "'A B' is no header name"),
+        (
+            "kind: http\ntarget: http://x\nheaders: {A: Bearer s3cret}\n",
+            "is no name of an environment variable",
+        ),
         ("kind: ollama\nmodle: m\n", "unknown field 'modle'; did you mean 'model'?"),
         ("kind: ollama\nmodel: m\ntarget: n\n", "model and target say the same thing"),
         ("kind: ollama\nmodel: 3\n", "model: 3 is no text; put it in quotes"),

@@ -14,7 +14,8 @@ from pytest_supportbench.agents.prompting import COMPACT_PROMPT, default_prompt,
 from pytest_supportbench.agents.scripted import ScriptedAgent
 from pytest_supportbench.agents.turn_schema import MAX_DEPTH, SMALL, turn_schema
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.protocol import ToolInfo, Turn, parse_turn
+from pytest_supportbench.protocol import ToolInfo, Turn
+from pytest_supportbench.replies import parse_turn
 
 ROOT = Path()
 CONSTANTS = ("do-nothing", "always-escalate", "always-decline", "always-ask", "call-every-tool")

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from test_tinybench import IDS, failed, suite
 
-from pytest_supportbench.conversation import Conversation, Limits
+from pytest_supportbench.conversation import Conversation
+from pytest_supportbench.records import Limits
 from pytest_supportbench.scoring import score_episode
 
 FILE = Path(__file__).parent / "data" / "blind_answers.jsonl"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from desk import bind, call, refund, turn
 
-from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation, Episode, EpisodeError, Limits
+from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation
 from pytest_supportbench.episode import (
     agent_crashed,
     failed_before_start,
@@ -19,7 +19,9 @@ from pytest_supportbench.episode import (
     run_episode_async,
 )
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, ToolsetError
-from pytest_supportbench.protocol import InvalidReply, Observation, Reply, Turn, Usage, parse_turn
+from pytest_supportbench.protocol import Observation, Reply, Turn, Usage
+from pytest_supportbench.records import Episode, EpisodeError, Limits
+from pytest_supportbench.replies import InvalidReply, parse_turn
 from pytest_supportbench.scoring import score_episode
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -53,7 +55,7 @@ class Script:
         reply = self.replies.pop(0) if self.replies else Turn()
         if isinstance(reply, BaseException):
             raise reply
-        return reply
+        return reply() if callable(reply) else reply
 
     async def later(self, observation: Observation) -> Any:
         return self(observation)
@@ -237,30 +239,40 @@ def test_json_text_and_replies_with_usage_are_turns(bound: Any):
 
 
 class Clock:
-    """A clock that each look moves by the next of its steps."""
+    """A clock that stands still but for what slow replies take."""
 
-    def __init__(self, *steps: float) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
-        self.steps = list(steps)
 
     def __call__(self) -> float:
-        self.now += self.steps.pop(0) if self.steps else 0.0
         return self.now
+
+    def slow(self, reply: Any, seconds: float) -> Any:
+        """Return a reply that takes so long."""
+
+        def late() -> Any:
+            self.now += seconds
+            return reply
+
+        return late
 
 
 def test_the_time_limit_fails_even_a_right_answer(bound: Any):
     """An answer that came too late is no pass, whatever it did."""
-    late, _ = run(bound, DONE, limits=Limits(timeout=10), clock=Clock(0, 0, 11))
+    clock = Clock()
+    late, _ = run(bound, clock.slow(DONE, 11), limits=Limits(timeout=10), clock=clock)
     assert (late.ending, late.action) == ("time_limit", None)
     assert late.failure == "the episode took 11.0 s; its limit is 10 s"
     assert not strict(bound, late)
-    in_time, _ = run(bound, DONE, limits=Limits(timeout=10), clock=Clock(0, 0, 9))
+    clock = Clock()
+    in_time, _ = run(bound, clock.slow(DONE, 9), limits=Limits(timeout=10), clock=clock)
     assert (in_time.ending, in_time.seconds, in_time.agent_seconds) == ("acted", 9.0, 9.0)
 
 
 def test_time_is_checked_between_turns(bound: Any):
     """An agent out of time is not asked again."""
-    episode, script = run(bound, Turn(), DONE, limits=Limits(timeout=10), clock=Clock(0, 0, 11))
+    clock = Clock()
+    episode, script = run(bound, clock.slow(Turn(), 11), DONE, limits=Limits(timeout=10), clock=clock)
     assert (episode.ending, len(script.seen)) == ("time_limit", 1)
 
 

@@ -30,12 +30,13 @@ from test_claims import CORPUS, error_rates
 from pytest_supportbench import expected, hookspecs, plugin, results, scenario, suite
 from pytest_supportbench.agents import make_agent, ollama_faults, parse_spec
 from pytest_supportbench.agents.agent_file import _FIELDS as AGENT_FILE_FIELDS
-from pytest_supportbench.agents.spec import KINDS, LATER_KINDS
+from pytest_supportbench.agents.kinds import KINDS
 from pytest_supportbench.check import check_files
-from pytest_supportbench.conversation import Conversation, Ending, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.loading import load_scenario
-from pytest_supportbench.protocol import parse_turn
+from pytest_supportbench.records import Ending, Limits
+from pytest_supportbench.replies import parse_turn
 from pytest_supportbench.schemas import json_schema
 from pytest_supportbench.scoring import EscalationClass
 from pytest_supportbench.scoring.claims import find_claims
@@ -272,7 +273,7 @@ def test_options_are_those_of_the_plugin():
 def test_kinds_of_agents_and_their_options_are_told():
     """Every kind is named, with exactly its options, and the defaults are those in force."""
     words, rows = code_words(DOCS / "agents.md"), list(table_rows(DOCS / "agents.md"))
-    assert {*KINDS, *LATER_KINDS, *AGENT_FILE_FIELDS} <= words
+    assert {*KINDS, *AGENT_FILE_FIELDS} <= words
     for kind, known in KINDS.items():
         if known.options:
             (row,) = [row for row in rows if row[0].startswith(f"[`{kind}`]") and len(row) == 3]

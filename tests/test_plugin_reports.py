@@ -259,7 +259,7 @@ def test_projects_without_scenarios_pay_nothing(pytester):
             assert not heavy & set(sys.modules)
         """
     )
-    others = ("html", "metadata", "xdist", "rerunfailures", "anyio", "hypothesispytest")
+    others = ("html", "metadata", "xdist", "rerunfailures", "anyio", "hypothesispytest", "langsmith_plugin")
     result = pytester.runpytest_subprocess(*(part for name in others for part in ("-p", f"no:{name}")))
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*supportbench: *")

@@ -15,10 +15,10 @@ import pytest
 from desk import bind, call, play, refund, turn
 
 from pytest_supportbench import results as module
-from pytest_supportbench.conversation import EpisodeError, Limits
 from pytest_supportbench.episode import failed_before_start, run_episode
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.protocol import Reply, Usage
+from pytest_supportbench.records import EpisodeError, Limits
 from pytest_supportbench.results import Result, dump, git_commit, run_line
 from pytest_supportbench.results_file import ResultsFile, closing_line, point_at, read_run, write_closing
 from pytest_supportbench.scoring import score_episode

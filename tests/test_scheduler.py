@@ -14,10 +14,10 @@ from desk import bind, refund, turn
 from stubs import StubAgent
 
 from pytest_supportbench import scheduler as scheduling
-from pytest_supportbench.conversation import Limits
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
 from pytest_supportbench.output import MAX_CHARS, ThreadOutput
+from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner, asyncio_run, opaque_id
 from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_supportbench.protocol import parse_turn
+from pytest_supportbench.replies import parse_turn
 from pytest_supportbench.schemas import json_schema
 from pytest_supportbench.yaml12 import parse
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from desk import bind, call, play, refund, turn
 
-from pytest_supportbench.conversation import EpisodeError
 from pytest_supportbench.episode import failed_before_start
+from pytest_supportbench.records import EpisodeError
 from pytest_supportbench.results import Result
 from pytest_supportbench.summary import Share, by_agent, escalation_table, row, summarise
 

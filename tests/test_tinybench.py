@@ -20,11 +20,12 @@ from pytest_supportbench.agents.builtin import (
 )
 from pytest_supportbench.agents.filling import arguments_for
 from pytest_supportbench.agents.spec import parse_spec
-from pytest_supportbench.conversation import Conversation, Limits
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.episode import replay, run_episode
 from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.protocol import ToolCall, Turn
+from pytest_supportbench.records import Limits
 from pytest_supportbench.scenario import FaultKind, Scenario
 from pytest_supportbench.scoring import Score, score_episode
 from pytest_supportbench.state import iter_records

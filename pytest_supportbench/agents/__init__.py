@@ -6,7 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, cast
 
 from pytest_supportbench.agents.base import LiveAgent
-from pytest_supportbench.agents.spec import KINDS, AgentSpec, parse_spec
+from pytest_supportbench.agents.kinds import KINDS
+from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:

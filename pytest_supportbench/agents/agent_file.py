@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from pytest_supportbench.agents.spec import KINDS, LATER_KINDS, AgentSpec, build_spec, hint, later
+from pytest_supportbench.agents.kinds import KINDS
+from pytest_supportbench.agents.spec import AgentSpec, build_spec, hint
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.yaml12 import parse
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 MAX_PROMPT_CHARS: Final = 100_000
 """A longer prompt leaves no room for the case in any model's context."""
 
-_FIELDS: Final = {"kind": "", "model": "", "target": "", "options": "", "prompt": ""}
+_FIELDS: Final = ("kind", "model", "target", "options", "prompt", "headers")
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLE: Final = "write e.g. kind: ollama and model: qwen3:4b-instruct"
 
 
@@ -33,13 +37,13 @@ def read_agent_file(raw: str, path: Path) -> AgentSpec:
         raise UsageError(f"{path}: an agent file is a mapping, not a {type(data).__name__}; {_EXAMPLE}")
     for name in data:
         if name not in _FIELDS:
-            raise UsageError(f"{path}: unknown field {name!r}; {hint(str(name), _FIELDS)}")
-    kind = _kind(raw, path, data)
+            raise UsageError(f"{path}: unknown field {name!r}; {hint(str(name), dict.fromkeys(_FIELDS))}")
+    kind = _kind(path, data)
     model, target = _text(path, data, "model"), _text(path, data, "target")
     if model is not None and target is not None:
         raise UsageError(f"{path}: model and target say the same thing; keep one")
     target = model or target or ""
-    if kind == "local" and target:
+    if kind in {"local", "replay"} and target:
         target = str(path.parent / target)
     options = data.get("options")
     if options is not None and not isinstance(options, dict):
@@ -47,16 +51,39 @@ def read_agent_file(raw: str, path: Path) -> AgentSpec:
         raise UsageError(msg)
     prompt_path, prompt = _prompt(path, kind, _text(path, data, "prompt"))
     return build_spec(
-        raw, kind, target, options or {}, prompt=prompt, prompt_path=prompt_path, name=path.stem
+        raw,
+        kind,
+        target,
+        options or {},
+        prompt=prompt,
+        prompt_path=prompt_path,
+        headers=_headers(path, kind, data.get("headers")),
+        name=path.stem,
     )
 
 
-def _kind(raw: str, path: Path, data: dict[str, object]) -> str:
+def _headers(path: Path, kind: str, value: object) -> tuple[tuple[str, str], ...]:
+    """Return HTTP header names with the environment variables that hold their values."""
+    if value is None:
+        return ()
+    if not KINDS[kind].headers:
+        raise UsageError(f"{path}: headers: agents of kind {kind!r} send none; drop the field")
+    if not isinstance(value, dict):
+        msg = f"{path}: headers is a {type(value).__name__}; give a mapping such as {{X-Api-Key: MY_KEY}}"
+        raise UsageError(msg)
+    for name, variable in value.items():
+        if not isinstance(name, str) or not _HEADER.fullmatch(name):
+            raise UsageError(f"{path}: headers: {name!r} is no header name; write e.g. X-Api-Key")
+        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+            msg = f"{path}: headers: {name}: the value is not shown here, and is no name of an environment variable"
+            raise UsageError(f"{msg}; put the value into one, and write its name, e.g. MY_KEY")
+    return tuple(sorted(value.items()))
+
+
+def _kind(path: Path, data: dict[str, object]) -> str:
     kind = _text(path, data, "kind")
     if kind is None:
         raise UsageError(f"{path}: kind is missing; {_EXAMPLE}")
-    if kind in LATER_KINDS:
-        raise UsageError(later(raw, kind))
     if kind not in KINDS:
         raise UsageError(f"{path}: kind: {kind!r} is no kind of agent; {hint(kind, KINDS)}")
     return kind

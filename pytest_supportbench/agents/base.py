@@ -4,18 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_supportbench.agents.spec import AgentSpec, OptionValue
-    from pytest_supportbench.protocol import Observation
+    from pytest_supportbench.protocol import Observation, ToolEntry, ToolInfo
 
 JSON: TypeAlias = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
 
 _SECRET: Final = re.compile(r"key|token|secret|password|passwd|credential|auth", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@|^[^/@\s:]*:[^/@\s]*@")
+
+
+class EpisodeTools(Protocol):
+    """The tools of a running episode, for agents that run their own tool loop while they work on one reply."""
+
+    @property
+    def infos(self) -> tuple[ToolInfo, ...]:
+        """The permitted tools with their JSON Schemas."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the episode is over, so that every call is refused."""
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolEntry:
+        """Execute one call, from any thread, and return what came back; never raises for what was sent."""
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called when the episode is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One episode as an adapter may know it. Nothing of it but ``tools`` is the agent's business.
+
+    ``suite``, ``scenario`` and ``trial`` (from 1) say which one it is, for cassettes. ``time_left`` returns the
+    seconds until the episode's limit.
+    """
+
+    suite: str
+    scenario: str
+    trial: int
+    tools: EpisodeTools
+    time_left: Callable[[], float]
 
 
 class LiveAgent(Protocol):
@@ -45,6 +80,12 @@ class LiveAgent(Protocol):
         did.
         """
 
+    def asker(self, case: Case) -> Callable[[Observation], Any]:
+        """Return what replies in one episode: `reply`, for agents that treat all episodes alike."""
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return the values that must not come out: keys, passwords, header values."""
+
     def close(self) -> None:
         """Give back connections and memory; the agent is not asked again."""
 
@@ -73,6 +114,14 @@ class BaseAgent:
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind and given options; kinds with a model add to it."""
         return {"kind": self.spec.kind, "options": public_options(dict(self.spec.options))}
+
+    def asker(self, case: Case) -> Callable[[Observation], Any]:  # noqa: ARG002 - kinds that need it override this
+        """Return `reply`, which the subclass defines: every episode is alike."""
+        return self.reply  # type: ignore[attr-defined,no-any-return]
+
+    def secrets(self) -> tuple[str, ...]:
+        """Know none."""
+        return ()
 
     def close(self) -> None:
         """Hold nothing that must be given back."""

@@ -133,7 +133,7 @@ def _attribute(spec: AgentSpec, module: ModuleType, path: str) -> Any:
 
 def _made(spec: AgentSpec, value: Any) -> Any:
     """Return an instance of a class, a factory's product, or the value itself."""
-    options = dict(spec.options)
+    options = spec.own_options
     if not (inspect.isclass(value) or (inspect.isroutine(value) and (options or not _takes_one(value)))):
         if options:
             names = ", ".join(options)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, field
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import unquote, urlsplit
 
+from pytest_supportbench.agents.kinds import COMMON, KINDS, Kind, Option
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +21,11 @@ OptionValue: TypeAlias = int | float | bool | str
 MAX_SPEC_CHARS: Final = 2_000
 """A longer spec is a pasted accident; longer settings belong into an agent file."""
 
+_SECRET_VALUE: Final = re.compile(
+    r"((?:key|token|secret|passw|credential|auth)[\w-]*[=:\s]\s*)[^&\s]+", re.IGNORECASE
+)
+_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@")
+
 _FORM: Final = "write KIND[:TARGET][?key=value&...] or the path of an agent file"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REGISTERED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -28,100 +35,13 @@ _FLOAT: Final = re.compile(r"[+-]?(\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})([eE][
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """What one option accepts: its type, its lowest value, or a fixed choice of words."""
-
-    type: type[int | float | bool | str]
-    minimum: float | None = None
-    choices: tuple[str, ...] = ()
-
-    @property
-    def wanted(self) -> str:
-        """The accepted values in words, for an error message."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        name = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.type]
-        return name if self.minimum is None else f"{name} of at least {self.minimum:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What one kind of agent accepts.
-
-    ``factory`` is ``module:attribute``, imported only when such an agent is made, and called with the spec
-    and the root directory. ``options`` of ``None`` means any keyword. ``prompt`` tells whether an agent file
-    may set one.
-    """
-
-    factory: str
-    target: Literal["none", "optional", "required"] = "none"
-    example: str = ""
-    options: Mapping[str, Option] | None = field(default_factory=dict)
-    prompt: bool = False
-
-
-_PACKAGE: Final = "pytest_supportbench.agents"
-
-KINDS: Final[Mapping[str, Kind]] = {
-    "rules": Kind(f"{_PACKAGE}.rules:RulesAgent"),
-    "oracle": Kind(f"{_PACKAGE}.scripted:OracleAgent"),
-    "do-nothing": Kind(f"{_PACKAGE}.builtin:DoNothing"),
-    "always-escalate": Kind(f"{_PACKAGE}.builtin:AlwaysEscalate"),
-    "always-decline": Kind(f"{_PACKAGE}.builtin:AlwaysDecline"),
-    "always-ask": Kind(f"{_PACKAGE}.builtin:AlwaysAsk"),
-    "call-every-tool": Kind(f"{_PACKAGE}.builtin:CallEveryTool"),
-    "python": Kind(
-        f"{_PACKAGE}.python_callable:PythonAgent",
-        target="required",
-        example="python:my_package.agent:reply",
-        options=None,
-    ),
-    "ollama": Kind(
-        f"{_PACKAGE}.ollama:OllamaAgent",
-        target="required",
-        example="ollama:qwen3:4b-instruct",
-        options={
-            "host": Option(str),
-            "keep_alive": Option(str),
-            "num_ctx": Option(int, 256),
-            "num_predict": Option(int, 16),
-            "seed": Option(int),
-            "temperature": Option(float, 0),
-            "think": Option(str, choices=("true", "false", "low", "medium", "high")),
-            "timeout": Option(float, 0.01),
-        },
-        prompt=True,
-    ),
-    "local": Kind(
-        f"{_PACKAGE}.local:LocalAgent",
-        target="optional",
-        example="local:models/support.gguf",
-        options={
-            "compact": Option(bool),
-            "max_tokens": Option(int, 16),
-            "n_ctx": Option(int, 512),
-            "seed": Option(int, 0),
-            "temperature": Option(float, 0),
-            "threads": Option(int, 1),
-        },
-        prompt=True,
-    ),
-}
-
-MODEL_KINDS: Final = ("ollama", "local")
-"""Kinds that run a model as it is: on a slow machine it needs more time, not other code."""
-
-LATER_KINDS: Final = ("openai", "http", "https", "command", "replay")
-"""Words of the design that this version does not run yet; they are no names for registered agents."""
-
-
-@dataclass(frozen=True, slots=True)
 class AgentSpec:
     """One agent as the user asked for it; hashable and picklable.
 
-    ``options`` holds what was given, sorted by name. ``prompt`` is the text of the agent file's prompt, with
-    ``prompt_path`` where it came from. ``name`` is the agent file's stem. The kind ``registered`` carries in
-    ``target`` a name that only the plugin can look up.
+    ``raw`` is how messages quote it, without secrets. ``options`` holds what was given, sorted by name. ``prompt`` is
+    the text of the agent file's prompt, with ``prompt_path`` where it came from. ``headers`` has HTTP header names with
+    the environment variables that hold their values. ``name`` is the agent file's stem. The kind ``registered``
+    carries in ``target`` a name that only the plugin can look up.
     """
 
     raw: str
@@ -130,6 +50,7 @@ class AgentSpec:
     options: tuple[tuple[str, OptionValue], ...] = ()
     prompt: str | None = None
     prompt_path: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
     name: str | None = None
 
     @property
@@ -140,9 +61,34 @@ class AgentSpec:
         elif self.kind == "registered":
             label = self.target
         else:
-            target = Path(self.target).stem if self.kind == "local" else self.target
-            label = f"{self.kind}-{target}" if target else self.kind
+            label = f"{self.kind}-{short}" if (short := self._short_target()) else self.kind
+        label += "".join(f"-without-{part}" for part in sorted(self.without))
         return re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-")[:80] or "agent"
+
+    def _short_target(self) -> str:
+        """Return what tells this target from others, without anything that could be secret."""
+        if self.kind in {"local", "replay"}:
+            return Path(self.target).stem
+        if self.kind in {"http", "https"}:
+            parts = urlsplit(self.target)
+            return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+        if self.kind == "command":
+            words = [
+                word for word in shlex.split(self.target)[:2] if not word.startswith("-") and "=" not in word
+            ]
+            return "-".join(Path(word).name for word in words)
+        return self.target
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The parts that an ablation takes away: some of ``memory``, ``knowledge`` and ``policies``."""
+        given = str(self.option("without", ""))
+        return frozenset(given.split(",")) if given else frozenset()
+
+    @property
+    def own_options(self) -> dict[str, OptionValue]:
+        """The options that are the kind's own, or go to the user's class or factory."""
+        return {name: value for name, value in self.options if name not in COMMON}
 
     def option(self, name: str, default: Any) -> Any:
         """Return the value given for an option, or ``default``."""
@@ -160,31 +106,42 @@ def parse_spec(text: str, root: Path) -> AgentSpec:
         msg = "an agent spec is empty" if not text else f"an agent spec has {len(text):,} characters"
         raise UsageError(f"{msg}; {_FORM}")
     word = re.split(r"[:?]", text, maxsplit=1)[0]
+    shown = public(text)
+    if word in KINDS and KINDS[word].verbatim:
+        return build_spec(shown, word, text if word in {"http", "https"} else text.partition(":")[2], {})
+    head, mark, query = text.partition("?")
+    if mark and not query:
+        msg = f"agent {shown!r}: nothing follows the question mark; write ?key=value or drop it"
+        raise UsageError(msg)
     if word in KINDS:
-        head, mark, query = text.partition("?")
         _, colon, target = head.partition(":")
         if colon and not target:
-            raise UsageError(f"agent {text!r}: nothing follows the colon; {_FORM}")
-        if mark and not query:
-            raise UsageError(
-                f"agent {text!r}: nothing follows the question mark; write ?key=value or drop it"
-            )
-        pairs = _pairs(text, query) if mark else {}
-        return build_spec(text, word, target, pairs)
-    if word in LATER_KINDS:
-        raise UsageError(later(text, word))
+            raise UsageError(f"agent {shown!r}: nothing follows the colon; {_FORM}")
+        return build_spec(shown, word, target, _pairs(shown, query))
     path = root / text
     if path.is_file():
         from pytest_supportbench.agents.agent_file import read_agent_file  # noqa: PLC0415 - YAML only on use
 
         return read_agent_file(text, path)
-    if text.endswith((".yaml", ".yml")) or "/" in word or "\\" in word:
-        raise UsageError(f"agent {text!r}: there is no file {str(path)!r}; {_FORM}")
-    if ":" in text or "?" in text:
-        raise UsageError(f"agent {text!r}: {word!r} is no kind of agent; {hint(word, KINDS)}")
-    if not _REGISTERED.fullmatch(text):
-        raise UsageError(f"agent {text!r}: a name has letters, digits, '.', '_' and '-' only; {_FORM}")
-    return AgentSpec(raw=text, kind="registered", target=text)
+    if head.endswith((".yaml", ".yml")) or "/" in word or "\\" in word:
+        return _file_with_options(shown, root / head, query)
+    if ":" in head or (mark and nearest(head, KINDS)):
+        raise UsageError(f"agent {shown!r}: {word!r} is no kind of agent; {hint(word, KINDS)}")
+    if not _REGISTERED.fullmatch(head):
+        raise UsageError(f"agent {shown!r}: a name has letters, digits, '.', '_' and '-' only; {_FORM}")
+    options = _checked(shown, "registered", Kind(""), _pairs(shown, query))
+    return AgentSpec(raw=shown, kind="registered", target=head, options=options)
+
+
+def _file_with_options(raw: str, path: Path, query: str) -> AgentSpec:
+    """Return the spec of an agent file with an ablation behind it, which stands for a variant of the same agent."""
+    if not query or not path.is_file():
+        raise UsageError(f"agent {raw!r}: there is no file {str(path)!r}; {_FORM}")
+    from pytest_supportbench.agents.agent_file import read_agent_file  # noqa: PLC0415 - YAML only on use
+
+    spec = read_agent_file(raw, path)
+    given = _checked(raw, spec.kind, Kind(""), _pairs(raw, query))
+    return replace(spec, options=tuple(sorted({**dict(spec.options), **dict(given)}.items())))
 
 
 def build_spec(
@@ -192,30 +149,65 @@ def build_spec(
     kind: str,
     target: str,
     options: Mapping[str, object],
-    **rest: str | None,
+    *,
+    prompt: str | None = None,
+    prompt_path: str | None = None,
+    headers: tuple[tuple[str, str], ...] = (),
+    name: str | None = None,
 ) -> AgentSpec:
-    """Return the spec of a known kind, its target and options checked; ``rest`` goes into the spec unchecked.
+    """Return the spec of a known kind, its target and options checked; the rest goes into the spec as it is.
 
     Raises `UsageError` for a target that is missing, unwanted or malformed, and for a bad option.
     """
     known = KINDS[kind]
-    if known.target == "required" and not target:
+    if known.target == "required" and not target.strip():
         raise UsageError(f"agent {raw!r}: kind {kind!r} needs a target; write e.g. {known.example}")
     if known.target == "none" and target:
         raise UsageError(f"agent {raw!r}: kind {kind!r} takes no target, got {target!r}; write {kind}")
-    if kind == "python" and not _PYTHON_TARGET.fullmatch(target):
+    _check_target(raw, kind, known, target)
+    return AgentSpec(
+        raw=raw,
+        kind=kind,
+        target=target,
+        options=_checked(raw, kind, known, options),
+        prompt=prompt,
+        prompt_path=prompt_path,
+        headers=headers,
+        name=name,
+    )
+
+
+def _check_target(raw: str, kind: str, known: Kind, target: str) -> None:
+    """Raise `UsageError` for a target whose form can be told to be wrong without looking anything up."""
+    if kind in {"python", "pydantic-ai", "langchain"} and not _PYTHON_TARGET.fullmatch(target):
         msg = f"agent {raw!r}: {target!r} is not module:callable; write e.g. {known.example}"
         raise UsageError(msg)
-    values = tuple(sorted((key, _value(raw, kind, known, key, value)) for key, value in options.items()))
-    return AgentSpec(raw=raw, kind=kind, target=target, options=values, **rest)
+    if kind in {"http", "https"}:
+        try:
+            parts = urlsplit(target)
+            good = (
+                bool(parts.hostname)
+                and (parts.port is None or parts.port > 0)
+                and parts.scheme in {"http", "https"}
+            )
+        except ValueError:
+            good = False
+        if not good:
+            raise UsageError(f"agent {raw!r}: this is no address; write e.g. {known.example}")
+    if kind == "command":
+        try:
+            words = shlex.split(target)
+        except ValueError as error:
+            raise UsageError(f"agent {raw!r}: {error}; close the quotation marks") from None
+        if not words:
+            raise UsageError(f"agent {raw!r}: there is no program; write e.g. {known.example}")
 
 
-def later(raw: str, kind: str) -> str:
-    """Return the message for a kind of agent that this version knows by name only."""
-    return (
-        f"agent {raw!r}: kind {kind!r} comes in a later version of pytest-supportbench; "
-        "until then wrap it in a function and use python:your_module:your_function"
-    )
+def public(text: str) -> str:
+    """Return a spec as messages may quote it: no passwords, no query of a URL, no values named like secrets."""
+    if text.startswith(("http:", "https:")):
+        text = re.split(r"[?#]", text, maxsplit=1)[0]
+    return _SECRET_VALUE.sub(r"\1***", _USERINFO.sub("***@", text))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -234,7 +226,7 @@ def hint(word: str, known: Mapping[str, object]) -> str:
 def _pairs(raw: str, query: str) -> dict[str, str]:
     """Split ``key=value&...``; ``%26`` and the like stand for characters that the grammar itself uses."""
     pairs: dict[str, str] = {}
-    for part in query.split("&"):
+    for part in query.split("&") if query else ():
         key, equals, value = part.partition("=")
         if not key or not equals or not value:
             raise UsageError(f"agent {raw!r}: option {part!r} is not key=value; separate options with '&'")
@@ -244,9 +236,15 @@ def _pairs(raw: str, query: str) -> dict[str, str]:
     return pairs
 
 
+def _checked(
+    raw: str, kind: str, known: Kind, options: Mapping[str, object]
+) -> tuple[tuple[str, OptionValue], ...]:
+    return tuple(sorted((key, _value(raw, kind, known, key, value)) for key, value in options.items()))
+
+
 def _value(raw: str, kind: str, known: Kind, key: str, value: object) -> OptionValue:
     """Return an option's value in its type; text is converted, other values must have it."""
-    if known.options is None:
+    if known.options is None and key not in COMMON:
         if not _IDENTIFIER.fullmatch(key):
             raise UsageError(f"agent {raw!r}: option {key!r} is no Python keyword argument; rename it")
         if not isinstance(value, int | float | bool | str):
@@ -254,12 +252,14 @@ def _value(raw: str, kind: str, known: Kind, key: str, value: object) -> OptionV
             msg = f"agent {raw!r}: option {key!r} is a {what}; give text, a number, true or false"
             raise UsageError(msg)
         return _inferred(value) if isinstance(value, str) else value
-    option = known.options.get(key)
+    options = {**COMMON, **(known.options or {})}
+    option = options.get(key)
     if option is None:
-        raise UsageError(f"agent {raw!r}: kind {kind!r} has no option {key!r}; {hint(key, known.options)}")
+        raise UsageError(f"agent {raw!r}: kind {kind!r} has no option {key!r}; {hint(key, options)}")
     result = _typed(option, value)
     if result is None:
-        raise UsageError(f"agent {raw!r}: option {key!r} is {value!r}; give {option.wanted}")
+        shown = public(str(value)) if isinstance(value, str) else value
+        raise UsageError(f"agent {raw!r}: option {key!r} is {shown!r}; give {option.wanted}")
     return result
 
 
@@ -273,6 +273,9 @@ def _inferred(text: str) -> OptionValue:
 
 def _typed(option: Option, value: object) -> OptionValue | None:  # noqa: PLR0911 - one for each type
     """Return ``value`` in the option's type, ``None`` where it does not fit."""
+    if option.several:
+        words = {word.strip() for word in value.split(",")} if isinstance(value, str) else set()
+        return ",".join(sorted(words)) if words and words <= {*option.choices} else None
     if option.choices:
         word = str(value).lower() if isinstance(value, str | bool) else ""
         return word if word in option.choices else None

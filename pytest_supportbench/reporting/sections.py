@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_supportbench.calls import CallRecord
-from pytest_supportbench.conversation import TurnRecord
 from pytest_supportbench.describe import headline, observed_path, permitted_path
+from pytest_supportbench.records import TurnRecord
 from pytest_supportbench.reporting.text import MAX_LINES, as_json, clean, wrapped
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import Check, DimensionScore

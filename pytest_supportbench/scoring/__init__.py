@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_supportbench.conversation import Episode
 from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.records import Episode
 from pytest_supportbench.scoring.assignment import Assignment, assign, informing
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.escalation import score_escalation

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_supportbench.calls import CallRecord, Change
-from pytest_supportbench.conversation import Episode
 from pytest_supportbench.episode import replay
 from pytest_supportbench.expected import Alternative
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.records import Episode
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring.assignment import Assignment
 from pytest_supportbench.scoring.reading import Reading

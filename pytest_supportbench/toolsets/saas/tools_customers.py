@@ -181,7 +181,7 @@ class CustomerTools(SaasTools):
             "verifications": self.where(self.state.verifications, customer_id=customer_id),
         }
 
-    @tool("reads")
+    @tool("reads", part="memory")
     def list_memory_notes(self, customer_id: CustomerId) -> list[MemoryEntry]:
         """List what earlier conversations with a customer left in memory."""
         self.customer(customer_id)

@@ -16,7 +16,7 @@ from pytest_supportbench.toolsets.saas.search import search
 class KnowledgeTools(SaasTools):
     """Reading, and saying what there is nothing to read about."""
 
-    @tool("reads")
+    @tool("reads", part="knowledge")
     def search_knowledge(
         self, query: Short, limit: Annotated[int, Field(ge=1, le=20)] = 5
     ) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ class KnowledgeTools(SaasTools):
             for hit in search(self._articles(), query, limit)
         ]
 
-    @tool("reads")
+    @tool("reads", part="knowledge")
     def get_article(self, article_id: RecordId) -> dict[str, Any]:
         """Return a knowledge article with its whole text."""
         for article in self._articles():
@@ -40,7 +40,7 @@ class KnowledgeTools(SaasTools):
                 return {"id": article_id, "title": article.title, "text": article.text, **_labels(article)}
         raise ToolError("not_found", f"no article {article_id!r}")
 
-    @tool("reads")
+    @tool("reads", part="policies")
     def get_policy(
         self,
         policy_id: RecordId,

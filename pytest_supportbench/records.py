@@ -1,0 +1,101 @@
+"""What an episode leaves behind, as it is scored and stored: its turns, its ending, and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pytest_supportbench.calls import CallRecord, Change
+from pytest_supportbench.faults import FaultReached
+from pytest_supportbench.protocol import Turn, Usage
+from pytest_supportbench.replies import MAX_CHARS
+
+Ending: TypeAlias = Literal[
+    "acted", "asked", "turn_limit", "time_limit", "invalid_reply", "agent_failed", "error"
+]
+
+EXCERPT: Final = 2_000
+"""How many characters of a reply that did not parse are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one episode: turns, seconds from dispatch, characters of one reply."""
+
+    max_turns: int = 6
+    timeout: float = 120.0
+    max_chars: int = MAX_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One reply of the agent.
+
+    ``turn`` is ``None`` where the reply did not parse; then ``invalid`` says why and ``excerpt`` has its
+    beginning. ``delivered`` tells whether the customer got the message, ``customer_reply`` what they answered.
+    ``live`` marks a call that the agent made while it worked on a reply, which is a step of its own; ``replayed`` a
+    reply that was stored in an earlier run.
+    """
+
+    number: int
+    turn: Turn | None
+    delivered: bool = False
+    customer_reply: str | None = None
+    invalid: str | None = None
+    excerpt: str = ""
+    usage: Usage | None = None
+    seconds: float = 0.0
+    live: bool = False
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeError:
+    """Why an episode has no verdict on the agent: a cause that groups equal ones, a message and a remedy."""
+
+    cause: str
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One run of one agent on one scenario, ready to be scored.
+
+    ``ending`` says why it ended; ``action`` is the last turn's action where that turn ended the episode.
+    ``seconds`` is the wall time from dispatch, ``agent_seconds`` the part spent waiting for the agent.
+    """
+
+    scenario_id: str
+    turns: tuple[TurnRecord, ...]
+    calls: tuple[CallRecord, ...]
+    changes: tuple[Change, ...]
+    faults: tuple[FaultReached, ...]
+    ending: Ending
+    action: str | None = None
+    error: EpisodeError | None = None
+    failure: str = ""
+    seconds: float = 0.0
+    agent_seconds: float = 0.0
+
+    @property
+    def replayed(self) -> Literal["no", "partly", "yes"]:
+        """Whether its replies were stored in an earlier run, so that no agent was asked."""
+        stored = [record.replayed for record in self.turns if not record.live]
+        if not any(stored):
+            return "no"
+        return "yes" if all(stored) else "partly"
+
+    @property
+    def delivered(self) -> tuple[str, ...]:
+        """The messages that the customer got, oldest first."""
+        return tuple(record.turn.message for record in self.turns if record.turn and record.delivered)
+
+    @property
+    def drafts(self) -> tuple[str, ...]:
+        """The messages that were written and not delivered."""
+        return tuple(
+            record.turn.message
+            for record in self.turns
+            if record.turn and record.turn.message and not record.delivered
+        )

@@ -1,0 +1,125 @@
+"""Makes a turn of whatever an agent replied, or says in words why it is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from pytest_supportbench.protocol import Turn, Unreadable
+
+MAX_DEPTH: Final = 32
+"""Deeper nesting than this in a reply is refused before anything walks it."""
+
+MAX_CHARS: Final = 64_000
+"""The longest reply that is read, as JSON text."""
+
+
+class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
+    """A reply that is no turn; its text tells the agent what to mend."""
+
+
+def _bounded(value: object, depth: int = 0) -> None:  # noqa: C901 - one branch a kind of value
+    """Refuse what JSON cannot say (NaN, surrogates, other types) and what is nested too deeply."""
+    if depth > MAX_DEPTH:
+        raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidReply("the reply holds a lone surrogate, which is no Unicode text") from None
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidReply(f"the reply holds {value!r}, which is no JSON number")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidReply(f"the reply has a key that is no string: {key!r}"[:200])
+            _bounded(key, depth + 1)
+            _bounded(item, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _bounded(item, depth + 1)
+    elif value is not None and not isinstance(value, bool | int):
+        raise InvalidReply(f"the reply holds a {type(value).__name__}, which is no JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise InvalidReply("the reply has a duplicate key in one object")
+    return result
+
+
+def _from_json(text: str | bytes, max_chars: int) -> object:
+    if len(text) > max_chars:
+        raise InvalidReply(f"the reply has {len(text):,} characters; at most {max_chars:,} are read")
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except ValueError as error:
+        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
+    except RecursionError:
+        raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels") from None
+
+
+_KEYS: Final = "action, message, tool_calls and asks_for"
+_WANTED: Final = {
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object with tool and arguments",
+    "missing": "is missing",
+}
+
+
+def _reason(error: ValidationError) -> str:
+    """Return the first mistake in a reply in words that an agent's author and a model both understand."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        keys = "tool and arguments" if "tool_calls" in first["loc"] else _KEYS
+        owner = "a tool call" if "tool_calls" in first["loc"] else "a turn"
+        return f"unknown key {where!r}; {owner} has {keys}"
+    wanted = _WANTED.get(first["type"])
+    if wanted is None:
+        return f"{where}: {first['msg']}"
+    return (
+        f"{where} {wanted}"
+        if wanted == "is missing"
+        else f"{where} {wanted}, not a {type(first['input']).__name__}"
+    )
+
+
+def parse_turn(raw: object, *, max_chars: int = MAX_CHARS) -> Turn:
+    """Return ``raw`` (a `Turn`, a mapping, or JSON text) as a turn that is safe to store and to show.
+
+    ``max_chars`` bounds the whole reply as JSON text. Raises `InvalidReply` with a reason that the agent can
+    act on; never anything else, whatever the agent returned.
+    """
+    if isinstance(raw, Unreadable):
+        raise InvalidReply(raw.reason)
+    if isinstance(raw, str | bytes | bytearray):
+        raw = _from_json(bytes(raw) if isinstance(raw, bytearray) else raw, max_chars)
+    try:
+        if isinstance(raw, Turn):
+            turn = raw
+        elif isinstance(raw, dict):
+            _bounded(raw)
+            turn = Turn.model_validate(raw)
+        else:
+            what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
+            raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
+        _bounded(turn.message)
+        _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
+        size = len(turn.message) + sum(map(len, turn.asks_for))
+        if turn.tool_calls:
+            size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
+    except ValidationError as error:
+        raise InvalidReply(_reason(error)[:300]) from None
+    except ValueError as error:  # Python writes no integer of more than 4,300 digits
+        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
+    if size > max_chars:
+        raise InvalidReply(f"the reply has {size:,} characters; at most {max_chars:,} are read")
+    return turn
