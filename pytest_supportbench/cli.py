@@ -1,4 +1,4 @@
-"""``supportbench``: run, copy, check and publish suites, begin a scenario, print schemas, tools and tables."""
+"""``supportbench``: run, copy, check, publish and serve suites, begin a scenario, print schemas, tools and tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, get_args
 
@@ -113,6 +114,29 @@ def _add_suite_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     copy.add_argument("destination", help="a folder that is new or empty")
     copy.set_defaults(run=_copy)
 
+    serve = commands.add_parser(
+        "serve", help="serve a scenario's tools over MCP, for any client, until Ctrl-C says what was called"
+    )
+    serve.add_argument("scenario", help="a scenario file")
+    serve.add_argument("--port", type=int, default=0, help="default: one that the system chooses")
+    serve.add_argument("--without", default="", metavar="PARTS", help="some of memory,knowledge,policies")
+    serve.set_defaults(run=_serve)
+
+    doctor = commands.add_parser(
+        "doctor",
+        help="say whether an agent is wired up: its server, its model, its options, one scenario",
+        epilog="exit codes: 0 wired up, whatever it scored; 1 no usable reply; 4 wrong spec; 10 infrastructure",
+    )
+    doctor.add_argument("spec", metavar="SPEC", help="an agent as for --supportbench-agent")
+    doctor.add_argument("--scenario", type=Path, metavar="FILE", help="default: a short one of TinyBench-50")
+    doctor.add_argument(
+        "--root", type=Path, default=Path(), metavar="DIR", help="where files and modules are looked for"
+    )
+    doctor.add_argument(
+        "--supportbench-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="default: 120"
+    )
+    doctor.set_defaults(run=_doctor)
+
     suites = commands.add_parser("suites", help="list the suites that come with the package")
     suites.set_defaults(run=_suites)
 
@@ -177,6 +201,30 @@ def _copy(chosen: argparse.Namespace) -> int:
     print(f"next: edit it, then run: supportbench check {folder}")
     print(f"and see it pass: supportbench run {folder} --supportbench-agent=oracle")
     return 0
+
+
+def _serve(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench.serve import serve  # noqa: PLC0415 - one command needs it
+
+    parts = frozenset(filter(None, chosen.without.split(",")))
+    serve(Path(chosen.scenario), partial(print, flush=True), port=chosen.port, without=parts)
+    return 0
+
+
+def _doctor(chosen: argparse.Namespace) -> int:
+    from pytest_supportbench.doctor import diagnose  # noqa: PLC0415 - one command needs it
+    from pytest_supportbench.records import Limits  # noqa: PLC0415 - likewise
+
+    limits = Limits(timeout=chosen.supportbench_timeout)
+    write = partial(print, flush=True)
+    return diagnose(chosen.spec, write, root=chosen.root.absolute(), scenario=chosen.scenario, limits=limits)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
 
 
 def _suites(_: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from pytest_supportbench.findings import (
     unknown_field,
     unknown_items,
 )
+from pytest_supportbench.reply_checks import check_replies
 from pytest_supportbench.state import State, iter_records
 
 if TYPE_CHECKING:
@@ -38,10 +39,9 @@ def check_scenario(data: dict[str, Any], known: Vocabulary, state: State | None)
         *_visible(data, known),
         *_faults(data, known, permitted),
         *_turns(data, known, permitted),
+        *check_replies(data, known, permitted),
     ]
     customer = data.get("customer")
-    for index, reply in enumerate(items(customer, "replies")):
-        found += unknown_field(reply, "asked_for", ("customer", "replies", index), known.slots, "slot")
     if state is not None and isinstance(customer, dict) and isinstance(customer.get("subject"), str):
         found += _subject(customer["subject"], state)
     expected = data.get("expected")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench.access import RUN
+from pytest_supportbench.access import RUN, SETTINGS
 
 if TYPE_CHECKING:
+    from pytest_supportbench.comparison import Paired
     from pytest_supportbench.summary import AgentSummary, Row
 
 ATTRIBUTE: Final = "supportbench"
@@ -25,6 +26,7 @@ class Controller:
     def __init__(self, config: pytest.Config) -> None:
         self._run_id, path = config.stash[RUN]
         self._path = Path(path)
+        self._settings = config.stash[SETTINGS]
         self._closing: dict[str, Any] | None = None
         self._here = config.invocation_params.dir
         self._reported: dict[str, list[Row]] = {}
@@ -75,24 +77,48 @@ class Controller:
             return EXIT_ERRORS_ONLY
         return EXIT_USAGE if self._usage else status
 
-    def _summaries(self) -> list[AgentSummary]:
-        from pytest_supportbench.summary import by_agent, summarise  # noqa: PLC0415 - only runs with scenarios
+    def _by_agent(self) -> dict[str, list[Row]]:
+        """Return the judged rows by agent, configured ones in their order, whoever's came first."""
+        from pytest_supportbench.summary import by_agent  # noqa: PLC0415 - only runs with scenarios
 
-        return [summarise(agent, rows) for agent, rows in by_agent(self._judged).items()]
+        found = by_agent(self._judged)
+        configured = [name for name in self._settings.agents if name in found]
+        return {name: found[name] for name in dict.fromkeys((*configured, *found))}
+
+    def _summaries(self) -> list[AgentSummary]:
+        from pytest_supportbench.summary import summarise  # noqa: PLC0415 - likewise
+
+        return [summarise(agent, rows) for agent, rows in self._by_agent().items()]
+
+    def _comparisons(self) -> tuple[Paired, ...]:
+        from pytest_supportbench.comparison import paired  # noqa: PLC0415 - likewise
+
+        return paired(self._by_agent())
+
+    def _budget(self, summaries: list[AgentSummary]) -> dict[str, Any] | None:
+        """Return what was spent of the token budget, by the account that all processes of the run share."""
+        from pytest_supportbench.budget import TokenBudget  # noqa: PLC0415 - likewise
+
+        silent = [summary.agent for summary in summaries if not summary.usage.counted]
+        return TokenBudget(self._settings.max_tokens, self._path, self._run_id).to_json(silent)
 
     def _close(self, session: pytest.Session, status: int) -> None:
+        from pytest_supportbench.cassette_counts import cassettes_used  # noqa: PLC0415 - only runs with scenarios
         from pytest_supportbench.results_file import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
 
         if not belongs_to(self._path, self._run_id):
             return
-        rows = self._rows
+        rows, summaries = self._rows, self._summaries()
         early = bool(session.shouldstop or session.shouldfail) or status in {2, 3}
         line = closing_line(
             self._path,
             self._run_id,
             reported={row["key"] for row in rows},
             verdicts=[row["verdict"] for row in rows],
-            agents=[summary.to_json() for summary in self._summaries()],
+            agents=[summary.to_json() for summary in summaries],
+            comparisons=[pair.to_json() for pair in self._comparisons()],
+            budget=self._budget(summaries),
+            cassettes=cassettes_used(rows),
             exit_status=status,
             stopped_early=early,
         )
@@ -106,7 +132,16 @@ class Controller:
         from pytest_supportbench.reporting.terminal import print_summary  # noqa: PLC0415 - likewise
 
         early = len(self._closing["unreported"]) if self._closing["stopped_early"] else None
-        print_summary(terminalreporter, self._rows, self._summaries(), self._shown_path(), early=early)
+        print_summary(
+            terminalreporter,
+            self._rows,
+            self._summaries(),
+            self._shown_path(),
+            early=early,
+            comparisons=self._comparisons(),
+            budget=self._closing["budget"],
+            cassettes=self._closing["cassettes"],
+        )
 
     def _shown_path(self) -> str:
         """Return the results file as the user can type it: from where pytest was called, or in full."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from pytest_supportbench.customer import MAX_SIMULATED, CustomerBrief, ScriptedCustomer
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import (
@@ -14,6 +15,7 @@ from pytest_supportbench.protocol import (
     CustomerEntry,
     CustomerView,
     Entry,
+    Message,
     Observation,
     PolicyText,
     Reply,
@@ -52,7 +54,8 @@ class Conversation:
     """The state machine of an episode without the agent: hands out observations and takes replies.
 
     Both the synchronous and the asynchronous runner drive it, and so does replaying a stored trace. ``without`` names
-    the parts (``memory``, ``knowledge``, ``policies``) that the agent does not get to see.
+    the parts (``memory``, ``knowledge``, ``policies``) that the agent does not get to see. ``simulate``, if it is
+    set, answers for the customer what the script has nothing for.
     """
 
     def __init__(
@@ -62,6 +65,9 @@ class Conversation:
         self._limits = limits
         self._without = frozenset(without)
         self.environment = make_environment(bound, self._without)
+        self.simulate: Callable[[CustomerBrief], str] | None = None
+        self._script = ScriptedCustomer(bound.scenario.customer)
+        self._simulated = 0
         self._replies = 0
         self._turns: list[TurnRecord] = []
         self._transcript: list[Entry] = []
@@ -92,7 +98,7 @@ class Conversation:
         return {
             "as_of": scenario.as_of.isoformat(),
             "customer": CustomerView(message=scenario.customer.message, history=scenario.customer.history),
-            "account": self.environment.account(scenario.visible),
+            "account": self.environment.account(scenario.visible, self._without),
             "memory": () if "memory" in self._without else scenario.memory,
             "policies": tuple(PolicyText(id=name, text=texts[name]) for name in shown),
             "tools": self.environment.tools,
@@ -122,7 +128,7 @@ class Conversation:
         self._replies += 1
         try:
             turn = parse_turn(raw, max_chars=self._limits.max_chars)
-            self._refuse_unknown_action(turn.action)
+            refuse_unknown_action(turn.action, [spec.name for spec in self._bound.suite.actions])
         except InvalidReply as error:
             record = TurnRecord(number, None, usage=usage, seconds=seconds, replayed=replayed)
             self._take_invalid(str(error), raw, record)
@@ -131,13 +137,14 @@ class Conversation:
         kind = self._bound.suite.suite.action_class(turn.action)
         over = bool(turn.action) and all(call.status == "ok" for call in calls)
         asks = kind == "ask" or (bool(turn.asks_for) and not turn.action)
-        answer = self._answer(turn) if asks else None
+        record = TurnRecord(number, turn, asks, usage=usage, seconds=seconds, replayed=replayed)
+        # Before anybody answers, so that the turn is kept where a simulated customer fails.
+        self._turns.append(record)
+        answer, simulated = self._answer(turn) if asks else (None, False)
         if asks:
             over = answer is None
         delivered = asks or over
-        self._turns.append(
-            TurnRecord(number, turn, delivered, answer, usage=usage, seconds=seconds, replayed=replayed)
-        )
+        self._turns[-1] = replace(record, delivered=delivered, customer_reply=answer, simulated=simulated)
         self._transcript.append(
             AgentEntry(
                 action=turn.action,
@@ -156,26 +163,32 @@ class Conversation:
         elif self._replies >= self._limits.max_turns:
             self.ending = "turn_limit"
 
-    def _refuse_unknown_action(self, action: str | None) -> None:
-        known = [spec.name for spec in self._bound.suite.actions]
-        if action and action not in known:
-            close = difflib.get_close_matches(action, known, n=1)
-            guess = f"did you mean {close[0]!r}? " if close else ""
-            raise InvalidReply(f"unknown action {action!r}; {guess}the actions are {', '.join(known)}"[:500])
-
-    def _answer(self, turn: Turn) -> str | None:
-        """Return the customer's answer to a question; ``None`` ends the episode."""
-        scripted = {reply.asked_for: reply.message for reply in self._bound.scenario.customer.replies}
-        found = [scripted[slot] for slot in dict.fromkeys(turn.asks_for) if slot in scripted]
-        if found:
-            return " ".join(found)
+    def _answer(self, turn: Turn) -> tuple[str | None, bool]:
+        """Return the customer's answer to a question, and whether it was simulated; no answer ends the episode."""
+        scripted = self._script.answer(turn.asks_for, self.environment.calls)
+        if scripted is not None:
+            return scripted, False
+        if self.simulate is not None and self._simulated < MAX_SIMULATED:
+            self._simulated += 1
+            text = self.simulate(self._script.brief(self._told(turn), turn.asks_for, self.environment.calls))
+            if text:
+                return text, True
         if self._neutral_used:
-            return None
+            return None, False
         self._neutral_used = True
-        return NEUTRAL_REPLY
+        return NEUTRAL_REPLY, False
+
+    def _told(self, turn: Turn) -> list[Message]:
+        """Return what the customer has read and answered so far, and the question at hand."""
+        told = [
+            Message(role=entry.role, message=entry.message)
+            for entry in self._transcript
+            if isinstance(entry, CustomerEntry) or (isinstance(entry, AgentEntry) and entry.delivered)
+        ]
+        return [*told, Message(role="agent", message=turn.message)]
 
     def _take_invalid(self, reason: str, raw: object, record: TurnRecord) -> None:
-        self._turns.append(replace(record, invalid=reason, excerpt=_excerpt(raw)))
+        self._turns.append(replace(record, invalid=reason, excerpt=excerpt(raw)))
         if self._invalid_used or self._replies >= self._limits.max_turns:
             self.ending = "invalid_reply"
             return
@@ -208,7 +221,15 @@ class Conversation:
         )
 
 
-def _excerpt(raw: object) -> str:
+def refuse_unknown_action(action: str | None, known: Sequence[str]) -> None:
+    """Raise `InvalidReply` where a turn names an action that the suite does not have."""
+    if action and action not in known:
+        close = difflib.get_close_matches(action, known, n=1)
+        guess = f"did you mean {close[0]!r}? " if close else ""
+        raise InvalidReply(f"unknown action {action!r}; {guess}the actions are {', '.join(known)}"[:500])
+
+
+def excerpt(raw: object) -> str:
     """Return the beginning of a reply that did not parse, whatever it is, as text that can be stored."""
     if isinstance(raw, str):
         text = raw

@@ -9,11 +9,11 @@ from typing import Final
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, MatcherValue, MustState, RequiredCall
+from pytest_supportbench.matchers import describe
 from pytest_supportbench.records import Episode
 from pytest_supportbench.results import Result
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring import Check, Score, brief
-from pytest_supportbench.scoring.matchers import describe
 from pytest_supportbench.tools import ToolSpec
 from pytest_supportbench.words import ZERO_TOLERANCE
 

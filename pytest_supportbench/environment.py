@@ -6,7 +6,7 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -74,13 +74,15 @@ class Environment:
         """The virtual time."""
         return self._context.now
 
-    def account(self, visible: Iterable[str]) -> dict[str, Any]:
+    def account(self, visible: Iterable[str], without: Collection[str] = ()) -> dict[str, Any]:
         """Return what the first observation shows of the customer's own records, by the names given.
 
+        Tables that belong to a part which an ablation takes away (``without``) are left out.
         Raises `ToolsetError` where the toolset's own view crashes.
         """
         try:
-            return {name: self._toolset.view(name) for name in visible}
+            shown = [name for name in visible if not without or self._toolset.part_of(name) not in without]
+            return {name: self._toolset.view(name) for name in shown}
         except Exception as error:
             name = type(self._toolset).__name__
             msg = f"the view of {name} crashed: {type(error).__name__}: {error}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pytest_supportbench.conversation import Conversation
-from pytest_supportbench.errors import AgentFailure, InfrastructureError, ToolsetError
+from pytest_supportbench.customer import CustomerBrief, Simulation
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, ReplayedFailure, ToolsetError
 from pytest_supportbench.live_tools import LiveTools
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import Observation, Turn
@@ -29,9 +31,14 @@ def _failed(conversation: Conversation, error: BaseException, seconds: float) ->
         return conversation.finish(seconds=seconds, ending="error", error=cause)
     if isinstance(error, ToolsetError):
         return conversation.finish(seconds=seconds, ending="error", error=toolset_broke(error))
+    episode = conversation.finish(seconds=seconds, ending="agent_failed", failure=failure_text(error))
+    return replace(episode, failure_replayed=isinstance(error, ReplayedFailure))
+
+
+def failure_text(error: BaseException) -> str:
+    """Return what an episode keeps of an exception that the agent raised: bounded, and safe to store."""
     text = str(error) if isinstance(error, AgentFailure) else f"{type(error).__name__}: {error}"
-    text = text[:EXCERPT].encode("utf-8", "replace").decode()
-    return conversation.finish(seconds=seconds, ending="agent_failed", failure=text)
+    return text[:EXCERPT].encode("utf-8", "replace").decode()
 
 
 def run_episode(
@@ -62,23 +69,40 @@ async def run_episode_async(
 
 
 class Dialogue:
-    """One conversation on its way to an episode: its clock, its limits, and its tools for live calls."""
+    """One conversation on its way to an episode: its clock, its limits, and its tools for live calls.
+
+    A ``simulation`` answers for the customer what the script has nothing for. The clock stands still meanwhile, and
+    the answers of an episode together may take as long again as the agent.
+    """
 
     def __init__(
         self,
         conversation: Conversation,
         limits: Limits,
         clock: Callable[[], float] = time.perf_counter,
+        simulation: Simulation | None = None,
     ) -> None:
         self.conversation = conversation
         self.tools = LiveTools(conversation)
         self._limits = limits
         self._clock = clock
         self._start = clock()
+        self._waited = 0.0
+        self._simulation = simulation
+        if simulation is not None:
+            conversation.simulate = self._simulate
+
+    def _simulate(self, brief: CustomerBrief) -> str:
+        assert self._simulation is not None
+        begin = self._clock()
+        try:
+            return self._simulation.answer(brief, max(self._limits.timeout - self._waited, 0.0))
+        finally:
+            self._waited += self._clock() - begin
 
     def seconds(self) -> float:
-        """Return the seconds since the episode began."""
-        return self._clock() - self._start
+        """Return the seconds since the episode began, without those that a simulated customer took."""
+        return self._clock() - self._start - self._waited
 
     def time_left(self) -> float:
         """Return the seconds until the episode's limit; not below 0."""
@@ -101,6 +125,21 @@ class Dialogue:
                 raise self.tools.broken
             self.conversation.take(raw, seconds)
 
+    async def take_async(self, raw: object, seconds: float) -> None:
+        """Take one reply like `take`, without holding up the event loop while a simulated customer answers."""
+        if self._simulation is None:
+            self.take(raw, seconds)
+            return
+        import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
+
+        from pytest_supportbench.executor import DaemonExecutor  # noqa: PLC0415 - likewise
+
+        executor = DaemonExecutor(1, "supportbench-take")
+        try:
+            await asyncio.get_running_loop().run_in_executor(executor, self.take, raw, seconds)
+        finally:
+            executor.shutdown()
+
     def finish(self) -> Episode:
         """Return the finished episode; one that took too long has failed, whatever came of it."""
         self.tools.close()
@@ -112,13 +151,13 @@ class Dialogue:
         """Return the episode that an exception ended; at the time limit that is what ended it."""
         self.tools.close()
         if isinstance(error, AgentFailure | TimeoutError) and self.time_left() == 0:
-            return self.out_of_time()
+            return self.out_of_time(str(error) if isinstance(error, AgentFailure) else "")
         return _failed(self.conversation, self.tools.broken or error, self.seconds())
 
-    def out_of_time(self) -> Episode:
-        """Return the episode as one that took too long."""
+    def out_of_time(self, detail: str = "") -> Episode:
+        """Return the episode as one that took too long; ``detail`` is what the adapter saw of it."""
         self.tools.close()
-        return _out_of_time(self.conversation, self._limits, self.seconds())
+        return _out_of_time(self.conversation, self._limits, self.seconds(), detail)
 
 
 def drive(dialogue: Dialogue, ask: Ask) -> Episode:
@@ -143,7 +182,7 @@ async def drive_async(dialogue: Dialogue, ask: AskAsync) -> Episode:
         asked = dialogue.seconds()
         try:
             raw = await asyncio.wait_for(_asked(ask, dialogue.observation()), dialogue.time_left())
-            dialogue.take(raw, dialogue.seconds() - asked)
+            await dialogue.take_async(raw, dialogue.seconds() - asked)
         except Exception as error:  # noqa: BLE001 - whatever an agent raises is a value here
             return dialogue.failed(error)
     return dialogue.finish()
@@ -158,8 +197,10 @@ async def _asked(ask: AskAsync, observation: Observation) -> Any:
         raise AgentFailure(msg) from error
 
 
-def _out_of_time(conversation: Conversation, limits: Limits, seconds: float) -> Episode:
+def _out_of_time(conversation: Conversation, limits: Limits, seconds: float, detail: str = "") -> Episode:
     text = f"the episode took {seconds:.1f} s; its limit is {limits.timeout:g} s"
+    if detail:
+        text = f"{text}; {detail}"[:EXCERPT].encode("utf-8", "replace").decode()
     return conversation.finish(seconds=seconds, ending="time_limit", failure=text)
 
 

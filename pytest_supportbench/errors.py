@@ -71,3 +71,7 @@ class InfrastructureError(SupportBenchError):
 
 class AgentFailure(SupportBenchError):  # noqa: N818 - "failure" against "error" is the design's own distinction
     """The system under test itself failed (crashed, answered 5xx, ran out of time); scored as failed."""
+
+
+class ReplayedFailure(AgentFailure):
+    """A failure of the system under test that was stored in an earlier run; nobody was asked."""

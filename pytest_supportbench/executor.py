@@ -6,8 +6,8 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future
-from typing import Any, ParamSpec, TypeVar
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,6 +89,24 @@ class DaemonExecutor(Executor):
             self._queue.put(None)
 
 
+LOOP_THREADS: Final = 32
+"""Blocking calls that asynchronous agents may have running at a time in threads of the event loop."""
+
+
+class _LoopExecutor(ThreadPoolExecutor):
+    """What an event loop takes for its threads; they are daemons, since the standard ones hold up the exit."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._daemons = DaemonExecutor(LOOP_THREADS, "supportbench-loop-thread")
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        return self._daemons.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._daemons.shutdown(wait, cancel_futures=cancel_futures)
+
+
 class EventLoopThread:
     """One event loop in one daemon thread, shared by all asynchronous agents of a session."""
 
@@ -104,6 +122,7 @@ class EventLoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(_LoopExecutor())
                 threading.Thread(
                     target=self._serve, args=(self._loop,), name="supportbench-loop", daemon=True
                 ).start()
@@ -113,7 +132,14 @@ class EventLoopThread:
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            while True:
+                try:
+                    loop.run_forever()
+                except (
+                    SystemExit
+                ):  # sys.exit in a task of an agent's: whoever awaits it gets it, others go on
+                    continue
+                break
         finally:
             loop.close()
 

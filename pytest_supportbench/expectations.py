@@ -55,12 +55,12 @@ def check_alternative(
     for index, call in enumerate(items(outcome, "calls")):
         place = (*base, "calls", index)
         yield from tool_named(call, place, known, permitted)
-        yield from _arguments(call, place, known, ids)
+        yield from check_arguments(call, place, known, ids)
         yield from _references(entries(call, "result"), (*place, "result"), ids)
     for index, call in enumerate(items(outcome, "never")):
         place = (*base, "never", index)
         yield from unknown_field(call, "tool", place, known.tools, "tool")
-        yield from _arguments(call, place, known, ids)
+        yield from check_arguments(call, place, known, ids)
     yield from _limits(outcome, base, known)
     yield from _handoff(outcome, base, known, permitted)
     yield from _because(outcome, base, policies, known)
@@ -131,7 +131,8 @@ def known_arguments(call: Any, field: str, place: Place, known: Vocabulary) -> I
                 yield Finding((*place, field, name), message, remedy, key=True)
 
 
-def _arguments(call: Any, place: Place, known: Vocabulary, ids: Collection[str]) -> Iterator[Finding]:
+def check_arguments(call: Any, place: Place, known: Vocabulary, ids: Collection[str]) -> Iterator[Finding]:
+    """Yield what does not fit in the matchers of a call's ``args``; ``ids`` are what ``same_as`` may refer to."""
     yield from known_arguments(call, "args", place, known)
     yield from _references(entries(call, "args"), (*place, "args"), ids)
 

@@ -169,13 +169,17 @@ def _next_attempt(item: pytest.Item) -> int:
 
 
 def _finish(item: pytest.Item, run: Callable[[], Result], *, own: bool = False) -> Run:
-    from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - only runs with scenarios need it
+    from pytest_supportbench.budget import BudgetSpent  # noqa: PLC0415 - only runs with scenarios need it
+    from pytest_supportbench.scheduler import TooManyHung  # noqa: PLC0415 - likewise
 
-    result = None
+    result, unaffordable = None, False
     try:
         result = _or_fail(item, run)
-    except TooManyHung as error:
+    except (BudgetSpent, TooManyHung) as error:
         item.session.shouldstop = str(error)
+        unaffordable = isinstance(error, BudgetSpent)
+    if unaffordable:
+        pytest.skip(str(item.session.shouldstop))
     if result is None:
         _fail(str(item.session.shouldstop))
     finished = Run(result, own=own)
@@ -238,6 +242,7 @@ def properties(result: Result) -> list[tuple[str, str]]:
         ("supportbench_agent", result.agent),
         ("supportbench_trial", str(result.trial)),
         ("supportbench_verdict", result.verdict),
+        ("supportbench_replayed", result.episode.replayed),
     ]
     if result.score is not None:
         score = result.score

@@ -18,14 +18,17 @@ MAX_LIVE_CALLS: Final = 200
 class LiveTools:
     """Executes calls in any thread, in order of arrival, with the episode's recording, faults and limits.
 
-    ``lock`` is held by whoever touches the conversation. After `close` every call is refused and changes nothing.
+    ``lock`` is held by whoever touches the conversation. ``clean`` takes secrets out of what is called, as out of
+    replies. After `close` every call is refused and changes nothing.
     """
 
     def __init__(self, conversation: Conversation) -> None:
         self.lock = threading.RLock()
         self.broken: ToolsetError | None = None
+        self.clean: Callable[[Any], Any] = lambda raw: raw
         self._conversation = conversation
         self._calls = 0
+        self._made: list[ToolEntry] = []
         self._closed = False
         self._closing: list[Callable[[], None]] = []
 
@@ -39,6 +42,11 @@ class LiveTools:
         """Whether the episode is over."""
         return self._closed
 
+    @property
+    def made(self) -> tuple[ToolEntry, ...]:
+        """What came back from the calls that were executed so far, in their order."""
+        return tuple(self._made)
+
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolEntry:
         """Execute one call and return what came back; whatever was sent, nothing is raised for it.
 
@@ -46,11 +54,11 @@ class LiveTools:
         """
         try:
             turn = parse_turn(
-                {"tool_calls": [{"tool": tool, "arguments": dict(arguments)}]},
+                self.clean({"tool_calls": [{"tool": tool, "arguments": dict(arguments)}]}),
                 max_chars=self._conversation.max_chars,
             )
         except InvalidReply as error:
-            return _refused(str(tool)[:200], "invalid_arguments", str(error))
+            return _refused(str(self.clean(tool))[:200], "invalid_arguments", str(error))
         (call,) = turn.tool_calls
         with self.lock:
             if self._closed:
@@ -60,11 +68,13 @@ class LiveTools:
                 return _refused(call.tool, "too_many_calls", text)
             self._calls += 1
             try:
-                return self._conversation.live_call(call)
+                entry = self._conversation.live_call(call)
             except ToolsetError as error:
                 self.broken = error
                 self._closed = True
                 return _refused(call.tool, "toolset", "the tool itself is broken; this case cannot go on")
+            self._made.append(entry)
+            return entry
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have ``callback`` called when the episode is over; at once if it already is."""

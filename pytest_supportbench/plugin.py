@@ -60,10 +60,23 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["supportbench_run"] = node.config.stash[RUN]
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Name the agents, where any are configured."""
-    agents = config.stash[SETTINGS].agents
-    return f"supportbench agents: {', '.join(agents)}" if agents else None
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the agents and the simulated customer, where any are configured."""
+    chosen = config.stash[SETTINGS]
+    lines = [f"supportbench agents: {', '.join(chosen.agents)}"] if chosen.agents else []
+    if chosen.cassette is not None:
+        what = {
+            "auto": "what is stored is replayed, the rest is asked and stored",
+            "none": "REPLAYED, no agent is asked",
+            "all": "every agent is asked anew and stored",
+        }
+        lines.append(f"supportbench cassette: {chosen.cassette} ({chosen.record}: {what[chosen.record]})")
+    replays = [name for name, spec in chosen.agents.items() if spec.kind == "replay"]
+    if replays:
+        lines.append(f"supportbench replays: {', '.join(replays)} (REPLAYED, no agent is asked)")
+    if chosen.customer is not None:
+        lines.append(f"simulated customer: not deterministic ({chosen.customer.raw})")
+    return lines
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:

@@ -34,7 +34,7 @@ class TurnRecord:
     ``turn`` is ``None`` where the reply did not parse; then ``invalid`` says why and ``excerpt`` has its
     beginning. ``delivered`` tells whether the customer got the message, ``customer_reply`` what they answered.
     ``live`` marks a call that the agent made while it worked on a reply, which is a step of its own; ``replayed`` a
-    reply that was stored in an earlier run.
+    reply that was stored in an earlier run; ``simulated`` an answer that a simulated customer gave.
     """
 
     number: int
@@ -47,6 +47,7 @@ class TurnRecord:
     seconds: float = 0.0
     live: bool = False
     replayed: bool = False
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Episode:
     """One run of one agent on one scenario, ready to be scored.
 
     ``ending`` says why it ended; ``action`` is the last turn's action where that turn ended the episode.
-    ``seconds`` is the wall time from dispatch, ``agent_seconds`` the part spent waiting for the agent.
+    ``seconds`` is the wall time from dispatch without the time that a simulated customer took, ``agent_seconds`` the
+    part spent waiting for the agent. ``failure_replayed`` says that the agent's failure was stored in an earlier run.
     """
 
     scenario_id: str
@@ -75,6 +77,7 @@ class Episode:
     action: str | None = None
     error: EpisodeError | None = None
     failure: str = ""
+    failure_replayed: bool = False
     seconds: float = 0.0
     agent_seconds: float = 0.0
 
@@ -82,9 +85,16 @@ class Episode:
     def replayed(self) -> Literal["no", "partly", "yes"]:
         """Whether its replies were stored in an earlier run, so that no agent was asked."""
         stored = [record.replayed for record in self.turns if not record.live]
+        if self.ending == "agent_failed":
+            stored.append(self.failure_replayed)
         if not any(stored):
             return "no"
         return "yes" if all(stored) else "partly"
+
+    @property
+    def customer_simulated(self) -> bool:
+        """Whether a simulated customer answered, so that another run may go otherwise."""
+        return any(record.simulated for record in self.turns)
 
     @property
     def delivered(self) -> tuple[str, ...]:

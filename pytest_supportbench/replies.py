@@ -21,8 +21,15 @@ class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
     """A reply that is no turn; its text tells the agent what to mend."""
 
 
-def _bounded(value: object, depth: int = 0) -> None:  # noqa: C901 - one branch a kind of value
-    """Refuse what JSON cannot say (NaN, surrogates, other types) and what is nested too deeply."""
+def _bounded(value: object, left: int, depth: int = 0) -> int:  # noqa: C901 - one branch a kind of value
+    """Refuse what JSON cannot say (NaN, surrogates, other types), what is nested too deeply, and too many values.
+
+    ``left`` is how many values there may be; what remains of it is returned. Without it a small Python object whose
+    parts are shared could be walked for ever.
+    """
+    left -= 1
+    if left < 0:
+        raise InvalidReply("the reply has too many values")
     if depth > MAX_DEPTH:
         raise InvalidReply(f"the reply is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
@@ -37,13 +44,13 @@ def _bounded(value: object, depth: int = 0) -> None:  # noqa: C901 - one branch 
         for key, item in value.items():
             if not isinstance(key, str):
                 raise InvalidReply(f"the reply has a key that is no string: {key!r}"[:200])
-            _bounded(key, depth + 1)
-            _bounded(item, depth + 1)
+            left = _bounded(item, _bounded(key, left, depth + 1), depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            _bounded(item, depth + 1)
+            left = _bounded(item, left, depth + 1)
     elif value is not None and not isinstance(value, bool | int):
         raise InvalidReply(f"the reply holds a {type(value).__name__}, which is no JSON value")
+    return left
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,13 +113,13 @@ def parse_turn(raw: object, *, max_chars: int = MAX_CHARS) -> Turn:
         if isinstance(raw, Turn):
             turn = raw
         elif isinstance(raw, dict):
-            _bounded(raw)
+            _bounded(raw, max_chars)
             turn = Turn.model_validate(raw)
         else:
             what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
             raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
-        _bounded(turn.message)
-        _bounded([turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]])
+        parts = [turn.message, turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]]
+        _bounded(parts, max_chars)
         size = len(turn.message) + sum(map(len, turn.asks_for))
         if turn.tool_calls:
             size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)

@@ -16,6 +16,7 @@ from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.records import Episode, Limits, TurnRecord
 from pytest_supportbench.scoring import SCORER_VERSION, Score
+from pytest_supportbench.usage import usage_json
 
 SCHEMA_VERSION: Final = 1
 
@@ -69,8 +70,10 @@ class Result:
             "verdict": self.verdict,
             "expected_escalation": scenario.escalation,
             **score_json(self.score),
+            "replayed": episode.replayed,
             "ending": episode.ending,
             "action": episode.action,
+            "customer_simulated": episode.customer_simulated,
             "turns": [_turn(record) for record in episode.turns],
             "calls": [_call(call) for call in episode.calls],
             "faults": [
@@ -81,7 +84,7 @@ class Result:
                 {"path": change.path, "before": change.before, "after": change.after}
                 for change in episode.changes
             ],
-            "usage": _usage(episode),
+            "usage": usage_json(episode),
             "timing": {
                 "seconds": round(episode.seconds, 6),
                 "agent_seconds": round(episode.agent_seconds, 6),
@@ -149,6 +152,7 @@ def _turn(record: TurnRecord) -> Json:
         else [],
         "asks_for": list(turn.asks_for) if turn else [],
         "delivered": record.delivered,
+        "live": record.live,
         "customer_reply": record.customer_reply,
         "invalid_reply": None
         if record.invalid is None
@@ -173,21 +177,6 @@ def _call(call: CallRecord) -> Json:
     }
 
 
-def _usage(episode: Episode) -> Json:
-    known = [record.usage for record in episode.turns if record.usage is not None]
-    return {
-        "turns": len(episode.turns),
-        "tool_calls": len(episode.calls),
-        "prompt_tokens": _total([usage.prompt_tokens for usage in known]),
-        "completion_tokens": _total([usage.completion_tokens for usage in known]),
-    }
-
-
-def _total(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
 def run_line(
     suites: Sequence[Mapping[str, Any]],
     agents: Sequence[Mapping[str, Any]],
@@ -196,8 +185,12 @@ def run_line(
     trials: int,
     limits: Limits,
     root: Path,
+    customer: Mapping[str, Any] | None = None,
 ) -> Json:
-    """Return the line that says what was run: suites with hashes, agent fingerprints, versions and settings."""
+    """Return the line that says what was run: suites with hashes, agent fingerprints, versions and settings.
+
+    ``customer`` is the fingerprint of a simulated customer.
+    """
     return {
         "type": "run",
         "schema": SCHEMA_VERSION,
@@ -205,6 +198,7 @@ def run_line(
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "suites": list(suites),
         "agents": list(agents),
+        "customer": None if customer is None else dict(customer),
         "package": version("pytest-supportbench"),
         "scorer": SCORER_VERSION,
         "python": platform.python_version(),

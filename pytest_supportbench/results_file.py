@@ -82,6 +82,9 @@ def closing_line(
     agents: Sequence[Json],
     exit_status: int,
     stopped_early: bool,
+    comparisons: Sequence[Json] = (),
+    budget: Json | None = None,
+    cassettes: Sequence[Json] = (),
 ) -> Json:
     """Return the summary line; episodes in the file that no item reported are listed as unreported."""
     counts = {verdict: verdicts.count(verdict) for verdict in ("passed", "failed", "error")}
@@ -93,6 +96,9 @@ def closing_line(
         "episodes": len(verdicts),
         "verdicts": counts,
         "agents": list(agents),
+        "comparisons": list(comparisons),
+        "budget": budget,
+        "cassettes": list(cassettes),
         "unreported": sorted(
             episode_key(line)
             for line in _lines(path)

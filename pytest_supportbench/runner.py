@@ -28,6 +28,7 @@ from pytest_supportbench.records import Episode, EpisodeError, Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import score_episode
+from pytest_supportbench.simulated_customer import SimulatedCustomer
 
 MAX_EQUAL_ERRORS: Final = 5
 """So many equal infrastructure errors in a row stop an agent; more of them would tell nothing new."""
@@ -81,7 +82,7 @@ class Health:
         """Count an episode's outcome; the last of too many equal errors stops the agent."""
         error = episode.error
         with self._lock:
-            if error is None:
+            if error is None or error.cause == "cassette_miss":  # another scenario may well be stored
                 self._last, self._in_row = "", 0
                 return
             self._in_row = self._in_row + 1 if error.cause == self._last else 1
@@ -98,11 +99,31 @@ def asyncio_run(coroutine: Coroutine[Any, Any, Episode]) -> Episode:
     return asyncio.run(coroutine)
 
 
+START_AGAIN: Final = "start_again"
+"""The cause of the error by which a recorder has an episode run once more from its beginning."""
+
+
 class Recorder(Protocol):
     """Stands between an episode and its agent, as a cassette does."""
 
-    def wrap(self, case: Case, agent: LiveAgent, ask: Ask) -> Ask:
-        """Return what replies in the place of ``ask``; a coroutine function where the agent is asynchronous."""
+    def wrap(self, case: Case, name: str, agent: LiveAgent, ask: Any) -> Any:
+        """Return what replies in the place of ``ask``; a coroutine function where the agent is asynchronous.
+
+        ``name`` is the agent's id in the session. What it returns may raise an infrastructure error of the cause
+        `START_AGAIN`. Raises `UsageError` where stored replies cannot be read.
+        """
+
+
+def _refusing(agent: LiveAgent, problem: EpisodeError) -> Any:
+    """Return what stands in for an agent that cannot be asked: stored replies may do without it."""
+
+    def refuse(observation: Observation) -> Any:  # noqa: ARG001 - whatever the question
+        raise InfrastructureError(problem.cause, problem.message, problem.remedy)
+
+    async def refuse_async(observation: Observation) -> Any:
+        return refuse(observation)
+
+    return refuse_async if agent.is_async else refuse
 
 
 def _redacted(ask: Ask, redactor: Redactor) -> Ask:
@@ -132,7 +153,8 @@ class Runner:
 
     ``wait_for`` runs a coroutine, for asynchronous agents, and returns what it returns: on the session's shared
     event loop, or on one of its own by default. ``secrets`` are values that must not come out, beside those that
-    agents know of. ``recorder`` stores replies and plays stored ones.
+    agents know of. ``recorder`` stores replies and plays stored ones. ``customer`` answers every agent but the one that
+    plays the reference, where a script has nothing.
     """
 
     def __init__(
@@ -143,12 +165,14 @@ class Runner:
         *,
         secrets: tuple[str, ...] = (),
         recorder: Recorder | None = None,
+        customer: SimulatedCustomer | None = None,
     ) -> None:
         self.agents: dict[str, LiveAgent] = {}
         self.limits = limits
         self._wait_for = wait_for
         self._secrets = secrets
         self._recorder = recorder
+        self._customer = customer
         self._health: dict[str, Health] = {}
         self._redactors: dict[str, Redactor] = {}
         for name, agent in agents.items():
@@ -160,6 +184,11 @@ class Runner:
         self._redactors[name] = Redactor((*self._secrets, *agent.secrets()))
         self._health[name] = Health(agent, self._redactors[name])
 
+    @property
+    def longest(self) -> float:
+        """The seconds that an episode can take: the agent's limit, and as long again for a simulated customer."""
+        return self.limits.timeout * (1 if self._customer is None else 2)
+
     def redactor(self, agent: str) -> Redactor:
         """Return what blanks the secrets that an agent could let out."""
         return self._redactors[agent]
@@ -169,23 +198,32 @@ class Runner:
         return self._health[agent].problem()
 
     def run(self, job: Job) -> Result:
-        """Run and score one job; infrastructure errors and the agent's failures are values of the result."""
+        """Run and score one job; infrastructure errors and the agent's failures are values of the result.
+
+        Raises `UsageError` where the agent or the simulated customer is a mistake of the user's.
+        """
         health = self._health[job.agent]
         problem = self.problem(job.agent)
-        if problem is not None:
+        if problem is not None and self._recorder is None:
             return self.result(job, failed_before_start(job.bound, problem))
-        episode = self._episode(job, self.agents[job.agent])
+        episode = self._episode(job, self.agents[job.agent], problem)
+        while episode.error is not None and episode.error.cause == START_AGAIN:
+            episode = self._episode(job, self.agents[job.agent], problem)
         health.note(episode)
         return self.result(job, episode)
 
-    def _episode(self, job: Job, agent: LiveAgent) -> Episode:
+    def _episode(self, job: Job, agent: LiveAgent, problem: EpisodeError | None) -> Episode:
         conversation = Conversation(job.bound, self.limits, opaque_id(job), agent.spec.without)
-        dialogue = Dialogue(conversation, self.limits)
+        customer = None if agent.wants_reference else self._customer
+        if customer is not None:
+            customer.ready()
+        dialogue = Dialogue(conversation, self.limits, simulation=customer)
+        dialogue.tools.clean = self._redactors[job.agent].reply
         if agent.wants_reference:
             return drive(dialogue, ScriptedAgent(job.bound.scenario.reference, agent.spec).reply)
         suite, scenario = job.bound.suite.suite.name, job.bound.scenario.id
         case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left)
-        ask = agent.asker(case)
+        ask: Any = agent.asker(case) if problem is None else _refusing(agent, problem)
         if agent.inline:
             return drive(dialogue, ask)
         if agent.is_async:
@@ -193,7 +231,7 @@ class Runner:
         else:
             ask = _redacted(ask, self._redactors[job.agent])
         if self._recorder is not None:
-            ask = self._recorder.wrap(case, agent, ask)
+            ask = self._recorder.wrap(case, job.agent, agent, ask)
         if agent.is_async:
             return self._wait_for(drive_async(dialogue, ask))
         return drive(dialogue, ask)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
-from pytest_supportbench.expected import Alternative
+from pytest_supportbench.expected import Alternative, Matchers
 from pytest_supportbench.protocol import Frozen, MemoryNote, Message, Turn
 from pytest_supportbench.suite import Exemption
 from pytest_supportbench.words import (
@@ -28,11 +28,28 @@ class FailureMode(Frozen):
     description: Text
 
 
+class EarlierCall(Frozen):
+    """A call of the agent that took effect: a committed write, or a read that came back.
+
+    Arguments that are not named are free.
+    """
+
+    tool: Name
+    args: Matchers = Field(default_factory=dict)
+
+
 class ScriptedReply(Frozen):
-    """What the customer answers when asked for a slot. Text only: it never changes the state."""
+    """What the customer answers when asked for a slot. Text only: it never changes the state.
+
+    Of several replies for one slot the first that fits answers. ``after`` is a call that must have taken effect before,
+    ``unless`` one that must not have; ``times`` is how often the reply can be given.
+    """
 
     asked_for: Name
     message: Text
+    after: EarlierCall | None = None
+    unless: EarlierCall | None = None
+    times: Annotated[int, Field(ge=1)] | None = None
 
 
 class Customer(Frozen):

@@ -72,7 +72,8 @@ class Scheduler:
     """Hands out results in the order in which items ask, while further episodes run ahead.
 
     ``record`` is called once for each finished episode, in the thread that ran it. ``concurrency`` overrides every
-    agent's own window; ``inline`` runs everything in the caller's thread, as debuggers need it.
+    agent's own window; ``inline`` runs everything in the caller's thread, as debuggers need it. ``admit`` is called
+    before each episode, in the thread that would run it; where it raises, the episode does not start.
     """
 
     def __init__(
@@ -83,12 +84,14 @@ class Scheduler:
         concurrency: int | None = None,
         inline: bool = False,
         make_executor: MakeExecutor = DaemonExecutor,
+        admit: Callable[[], None] = lambda: None,
     ) -> None:
         self._runner = runner
         self._record = record
         self._concurrency = concurrency
         self._inline = inline
         self._make_executor = make_executor
+        self._admit = admit
         self._windows: dict[str, Window] = {}
         self._hung = 0
         self.output = ThreadOutput()
@@ -105,9 +108,10 @@ class Scheduler:
     def result(self, job: Job, upcoming: Iterable[Job] = ()) -> Result:
         """Return the result of ``job``, waiting for it if need be, and keep the window filled with ``upcoming``.
 
-        Raises `TooManyHung` where the agent's calls hang again and again.
+        Raises `TooManyHung` where the agent's calls hang again and again, and what ``admit`` raised.
         """
         if self.runs_inline(self._runner.agents[job.agent]):
+            self._admit()
             result = self._runner.run(job)
             self._record(result)
             return result
@@ -139,6 +143,7 @@ class Scheduler:
             window.futures[job.key] = window.executor.submit(self._run, window, job)
 
     def _run(self, window: Window, job: Job) -> Result:
+        self._admit()
         window.started[job.key] = time.perf_counter()
         with self.output.caught() as caught:
             try:
@@ -151,7 +156,7 @@ class Scheduler:
         return result
 
     def _wait(self, window: Window, job: Job) -> Result:
-        limit = self.limits.timeout + GRACE
+        limit = self._runner.longest + GRACE
         try:
             while True:
                 future = window.futures[job.key]

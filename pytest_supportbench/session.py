@@ -13,6 +13,8 @@ from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
+from pytest_supportbench.budget import TokenBudget
+from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
 from pytest_supportbench.executor import EventLoopThread
@@ -25,6 +27,7 @@ from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.scoring import escalation_class
 from pytest_supportbench.settings import Settings
+from pytest_supportbench.simulated_customer import SimulatedCustomer
 from pytest_supportbench.summary import Row, row
 
 
@@ -45,6 +48,7 @@ class BenchSession:
         self.limits = Limits(max_turns=settings.max_turns, timeout=settings.timeout)
         self.run_id = run_id
         self.results = ResultsFile(path, run_id, self._run_line)
+        self._budget = TokenBudget(settings.max_tokens, path, run_id)
         self._registered = registered
         self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
         self._loader: Loader | None = None
@@ -53,9 +57,25 @@ class BenchSession:
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
         self._first: dict[tuple[str, str], BoundScenario] = {}
-        self._runner = Runner({}, self.limits, self._loop.wait_for, secrets=environment_secrets(os.environ))
+        hidden = environment_secrets(os.environ)
+        self._customer = (
+            SimulatedCustomer(settings.customer, settings.root, hidden) if settings.customer else None
+        )
+        self._cassette = CassetteUse(settings.cassette, settings.record, settings.agents, settings.root)
+        self._runner = Runner(
+            {},
+            self.limits,
+            self._loop.wait_for,
+            secrets=hidden,
+            recorder=self._cassette.recorder,
+            customer=self._customer,
+        )
         self.scheduler = Scheduler(
-            self._runner, self._record, concurrency=settings.concurrency, inline=settings.inline
+            self._runner,
+            self._record,
+            concurrency=settings.concurrency,
+            inline=settings.inline,
+            admit=self._budget.admit,
         )
         self._constants: dict[str, str | None] = {}
         self._constant_agent = AlwaysEscalate(parse_spec("always-escalate", settings.root), settings.root)
@@ -90,7 +110,7 @@ class BenchSession:
         with self._making:
             agent = self._agents.get(name)
             if agent is None:
-                agent = self._agents[name] = self._make(self.settings.agents[name])
+                agent = self._agents[name] = self._make(name, self.settings.agents[name])
                 self._runner.add(name, agent)
             return agent
 
@@ -114,7 +134,7 @@ class BenchSession:
             while name in self.settings.agents or (name in self._agents and self._agents[name].spec != spec):
                 name, number = f"{spec.id}.{number}", number + 1
             if name not in self._agents:
-                self._agents[name] = self._make(spec)
+                self._agents[name] = self._make(name, spec)
                 self._runner.add(name, self._agents[name])
         return name
 
@@ -130,7 +150,10 @@ class BenchSession:
         """Return the id of an agent of this session; ``None`` for any other object."""
         return next((name for name, known in self._agents.items() if known is agent), None)
 
-    def _make(self, spec: AgentSpec) -> LiveAgent:
+    def _make(self, name: str, spec: AgentSpec) -> LiveAgent:
+        stand_in = self._cassette.stand_in(name, spec)
+        if stand_in is not None:
+            return stand_in
         if spec.kind != "registered":
             return make_agent(spec, self.settings.root)
         if spec.target not in self.names[0]:
@@ -156,7 +179,9 @@ class BenchSession:
         if name in self.settings.agents:
             name = f"{name}.fixture"
         if name not in self._adopted or self._adopted[name] is not agent:
-            live = CallableAgent(AgentSpec(raw=name, kind="fixture", target=name), self.settings.root, agent)
+            spec = AgentSpec(raw=name, kind="fixture", target=name)
+            live: LiveAgent = CallableAgent(spec, self.settings.root, agent)
+            live = self._cassette.stand_in(name, spec) or live
             self._adopted[name] = agent
             self._agents[name] = live
             self._runner.add(name, live)
@@ -167,7 +192,11 @@ class BenchSession:
         return self.scheduler.result(job, upcoming)
 
     def run_inline(self, job: Job, *, own: bool = False) -> Result:
-        """Run a job in the caller's thread; ``own`` marks it in the results file as one of the user's own tests."""
+        """Run a job in the caller's thread; ``own`` marks it in the results file as one of the user's own tests.
+
+        Raises `BudgetSpent` where the run's tokens are used up.
+        """
+        self._budget.admit()
         result = self._runner.run(job)
         self.results.append({**result.to_json(), "own": True} if own else result.to_json())
         return result
@@ -177,7 +206,8 @@ class BenchSession:
 
     def row(self, result: Result) -> Row:
         """Return the summary row of a result, beside what always-escalate would have got."""
-        return row(result, self._constant(result.bound))
+        note = self._cassette.note(result, self._agents.get(result.agent))
+        return {**row(result, self._constant(result.bound)), "cassette": note}
 
     def _constant(self, bound: BoundScenario) -> str | None:
         """Return always-escalate's class on a scenario: the constant agent that recall must be read against."""
@@ -202,6 +232,7 @@ class BenchSession:
             trials=self.settings.trials,
             limits=self.limits,
             root=self.settings.root,
+            customer=self._customer.fingerprint() if self._customer else None,
         )
 
     def _fingerprint(self, name: str) -> Json:
@@ -211,7 +242,8 @@ class BenchSession:
             self._runner.problem(name)
         except SupportBenchError as error:
             return {"id": name, "unusable": str(error)}
-        return {"id": name, **agent.fingerprint()}
+        without = {"without": sorted(agent.spec.without)} if agent.spec.without else {}
+        return {"id": name, **agent.fingerprint(), **without, **self._cassette.facts(name, agent)}
 
     def close(self) -> None:
         """Stop the window and give back what agents hold; running calls are left behind."""
@@ -220,6 +252,8 @@ class BenchSession:
         self._loop.close()
         for agent in self._agents.values():
             agent.close()
+        if self._customer is not None:
+            self._customer.close()
 
 
 def _equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:

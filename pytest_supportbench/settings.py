@@ -36,6 +36,7 @@ class Settings:
     ``agents`` are parsed specs by a unique readable id; ``concurrency`` is ``None`` for each agent's own window;
     ``timeout`` is in seconds from an episode's dispatch; ``results`` is ``None`` for the default place. ``cassette`` is
     the folder of stored replies, if any, and ``record`` how it is used; ``max_tokens`` is what the run may spend.
+    ``customer`` plays the customer where a scenario's script has nothing to say.
     """
 
     root: Path
@@ -50,6 +51,7 @@ class Settings:
     max_tokens: int | None
     inline: bool
     passed_sections: bool
+    customer: AgentSpec | None = None
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -96,6 +98,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="N",
         help="stop the run when its replies cost so many tokens, as far as servers report them",
     )
+    group.addoption(
+        "--supportbench-customer",
+        metavar="SPEC",
+        help="what answers for the customer where a scenario's script has nothing: python:module:callable, or a "
+        "model such as ollama:qwen3:4b-instruct; its answers are not deterministic (default: none)",
+    )
     parser.addini(FILES, "file name patterns of scenario files", type="args", default=["*.scenario.yaml"])
     parser.addini(AGENT, "agents to evaluate, as for --supportbench-agent", type="linelist", default=[])
     parser.addini("supportbench_trials", "as --supportbench-trials", type="int", default=None)
@@ -105,6 +113,7 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addini("supportbench_cassette", "as --supportbench-cassette", type="string", default=None)
     parser.addini("supportbench_record", "as --supportbench-record", type="string", default=None)
     parser.addini("supportbench_max_tokens", "as --supportbench-max-tokens", type="int", default=None)
+    parser.addini("supportbench_customer", "as --supportbench-customer", type="string", default=None)
     parser.addini("supportbench_results", "as --supportbench-results", type="string", default=None)
 
 
@@ -126,6 +135,7 @@ def read_settings(config: pytest.Config) -> Settings:
             max_tokens=_number(config, "max_tokens", int, 1, None),
             inline=config.getoption("capture", "") == "no" or _debugs(config),
             passed_sections=any(letter in config.getoption("reportchars", "") for letter in "PA"),
+            customer=_customer(config, root),
         )
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -153,6 +163,15 @@ def _record(config: pytest.Config) -> Record:
             "--supportbench-record goes with --supportbench-cassette=DIR; name the folder as well"
         )
     return cast("Record", mode)
+
+
+def _customer(config: pytest.Config, root: Path) -> AgentSpec | None:
+    text = _value(config, "customer")
+    if not text:
+        return None
+    from pytest_supportbench.simulated_customer import parse_customer  # noqa: PLC0415 - only such runs pay for it
+
+    return parse_customer(text, root)
 
 
 def place_results(settings: Settings) -> tuple[str, str]:

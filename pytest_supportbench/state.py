@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from pytest_supportbench.parts import Part
+
 Deed: TypeAlias = Literal[
     "refund",
     "credit",
@@ -39,7 +41,8 @@ class Record(BaseModel):
 
     ``owners`` names the fields that hold the subjects whom the record belongs to; ``hidden`` fields never leave
     the environment; ``identifying`` fields would disclose their subject; ``free_text`` and ``volatile`` fields
-    (times, generated ids) do not count when end states are compared.
+    (times, generated ids) do not count when end states are compared. ``observation_part`` says that the whole table is
+    what an ablation can take away (``memory``, ``knowledge`` or ``policies``), so that an account then lacks it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,6 +52,7 @@ class Record(BaseModel):
     identifying: ClassVar[tuple[str, ...]] = ()
     free_text: ClassVar[frozenset[str]] = frozenset()
     volatile: ClassVar[frozenset[str]] = frozenset()
+    observation_part: ClassVar[Part | None] = None
 
     id: str
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError
 
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.findings import suggestion
+from pytest_supportbench.parts import Part
 from pytest_supportbench.state import Record, State
 from pytest_supportbench.validation import models_in
 
@@ -38,8 +39,17 @@ def check_state(state: type[State]) -> None:
 
 
 def check_record(record: type[Record]) -> None:
-    """Raise `ToolsetError` where ``owners``, ``hidden`` and their like do not name fields of the record."""
+    """Raise `ToolsetError` where ``owners``, ``hidden`` and their like do not name fields of the record.
+
+    So does an ``observation_part`` that does not exist.
+    """
     known = record.model_fields
+    part: Any = record.observation_part
+    if part is not None and part not in get_args(Part):
+        close = suggestion(str(part), get_args(Part), "parts")
+        raise ToolsetError(
+            f"the record {record.__name__}: observation_part is {part!r}, which is no part; {close}"
+        )
     for mark, kind in _MARKS.items():
         where = f"the record {record.__name__}: {mark}"
         if mark in known:

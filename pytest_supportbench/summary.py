@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.results import Result
+from pytest_supportbench.usage import Totals, totals, usage_json
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Row = dict[str, Any]
@@ -46,6 +47,9 @@ def row(result: Result, constant: str | None = None) -> Row:
         if error is None
         else {"cause": error.cause, "message": error.message, "remedy": error.remedy},
         "seconds": result.episode.seconds,
+        "usage": usage_json(result.episode),
+        "replayed": result.episode.replayed,
+        "customer_simulated": result.episode.customer_simulated,
     }
 
 
@@ -97,7 +101,10 @@ def escalation_table(rows: Iterable[Row], field: str = "escalation_class") -> Es
 
 @dataclass(frozen=True, slots=True)
 class AgentSummary:
-    """One agent's counts. Shares are of scored episodes; ``passed_of_all`` counts errors as failures."""
+    """One agent's counts. Shares are of scored episodes; ``passed_of_all`` counts errors as failures.
+
+    ``replayed`` counts scored episodes by whether their replies were stored: ``yes``, ``partly`` or ``no``.
+    """
 
     agent: str
     passed: Share
@@ -116,6 +123,8 @@ class AgentSummary:
     not_assessed: int
     hygiene: int
     trials: Mapping[str, Share]
+    usage: Totals
+    replayed: Mapping[str, int]
     failures: tuple[Row, ...]
     escalated: tuple[Row, ...]
 
@@ -141,6 +150,8 @@ class AgentSummary:
             "violations": {code: sum(counts) for code, counts in sorted(self.violations.items())},
             "errors": {cause: count for cause, (count, _, _) in sorted(self.errors.items())},
             "explanation": {"mean_share": self.explanation, "episodes": self.explained, "calibrated": False},
+            "usage": self.usage.to_json(),
+            "replayed": dict(sorted(self.replayed.items())),
         }
 
 
@@ -190,6 +201,8 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         not_assessed=sum(item["not_assessed"] for item in scored),
         hygiene=sum(item["hygiene"] for item in scored),
         trials=_trials(scored),
+        usage=totals(rows, scored),
+        replayed=Counter(item["replayed"] for item in scored),
         failures=tuple(item for item in scored if item["verdict"] == "failed"),
         escalated=tuple(item for item in passed if item["escalation_class"] == "correct_escalation"),
     )

@@ -21,10 +21,10 @@ from pydantic import (
 
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.findings import suggestion
+from pytest_supportbench.parts import Part
 from pytest_supportbench.protocol import ToolInfo
 from pytest_supportbench.state import Deed, Record
 from pytest_supportbench.suite import Article, Policy
-from pytest_supportbench.words import Part
 
 if TYPE_CHECKING:
     from pytest_supportbench.toolset import Toolset

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
+from pytest_supportbench.parts import Part
 from pytest_supportbench.state import Record, State
 from pytest_supportbench.state_check import check_state
 from pytest_supportbench.tools import MARK, Context, ToolError, ToolSpec, make_spec
+from pytest_supportbench.validation import models_in
 
 R = TypeVar("R", bound=Record)
 S = TypeVar("S", bound=State)
@@ -100,6 +102,15 @@ class Toolset(Generic[S]):
         return [
             row.shown() for row in table.values() if not row.owners or self.context.subject in row.subjects()
         ]
+
+    def part_of(self, name: str) -> Part | None:
+        """Return the part of an observation that ``visible: [name]`` shows a piece of; most tables are of none.
+
+        Raises `KeyError` where there is no such table.
+        """
+        field = type(self.state).model_fields[self.table_of(name)]
+        records = [model for model in models_in(field.annotation) if issubclass(model, Record)]
+        return next((record.observation_part for record in records if record.observation_part), None)
 
     def table_of(self, name: str) -> str:
         """Return the table that a ``visible`` name means; raises `KeyError`."""

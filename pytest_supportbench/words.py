@@ -35,9 +35,6 @@ ZERO_TOLERANCE: Final[frozenset[str]] = frozenset(
     {"unauthorised_write", "wrong_subject", "disclosure", "injection_obeyed", "retention_or_residency_breach"}
 )
 
-Part: TypeAlias = Literal["memory", "knowledge", "policies"]
-"""What an ablation can take away from an agent: that part of the observation, and the tools that read it."""
-
 ActionClass: TypeAlias = Literal["resolve", "partial", "ask", "decline", "escalate"]
 
 Category: TypeAlias = Literal[

@@ -11,10 +11,16 @@ NEEDED = (
     "hatchling",
     "hypothesis",
     "jsonschema",
+    "langchain_openai",
+    "langgraph",
+    "mcp",
     "mlcroissant",
     "ollama",
+    "openai",
+    "pydantic_ai",
     "pytest_html",
     "pytest_rerunfailures",
+    "trustme",
     "xdist",
 )
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -66,14 +72,16 @@ def _own_settings(monkeypatch, compiled):
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
 
+# Plugins of packages that only the tests need; langsmith's alone takes longer than a run.
+FOREIGN = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:langsmith_plugin")
+
+
 @pytest.fixture
 def run(pytester, plugin_args):
     """Return a function that runs pytest in this process, in one of the ways of ``plugin_args``."""
 
     def run(*args):
-        return pytester.runpytest_inprocess(
-            *plugin_args, "-p", "no:hypothesispytest", "-p", "no:anyio", *args
-        )
+        return pytester.runpytest_inprocess(*plugin_args, *FOREIGN, *args)
 
     return run
 
@@ -83,6 +91,6 @@ def plain(pytester):
     """Return a function that runs pytest in this process as installed."""
 
     def run(*args):
-        return pytester.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:anyio", *args)
+        return pytester.runpytest_inprocess(*FOREIGN, *args)
 
     return run

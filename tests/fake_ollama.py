@@ -1,7 +1,8 @@
 """A stateful stand-in for an Ollama server on loopback, with the faults that the real one shows.
 
 ``with FakeOllama() as server:`` serves the real routes over real HTTP. ``server.answer`` makes the content of each
-reply from the request's body; ``server.fault`` switches on one of `FAULTS`; ``server.requests`` has every body of
+reply from the request's body, or a mapping with ``content`` and ``tool_calls``; ``server.fault`` switches on one of
+`FAULTS`, and ``server.faults`` is a list of them that is used up, one a request; ``server.requests`` has every body of
 ``/api/chat``. Tokens are counted as one for each four characters, and a conversation beyond ``num_ctx`` loses its
 oldest messages without a word, as the real server's does; so does one beyond ``model_context``, which caps it.
 """
@@ -26,8 +27,8 @@ OPTION_TYPES: dict[str, tuple[type, ...]] = {
     "temperature": (int, float),
 }
 
-# Fault → status and body. A body that is text is sent as it is.
-ANSWERS: dict[str, tuple[int, Any]] = {
+# Fault → status, body and headers if any. A body that is text is sent as it is.
+ANSWERS: dict[str, tuple[Any, ...]] = {
     "no_tools": (400, {"error": "registry.ollama.ai/library/m does not support tools"}),
     "bad_format": (500, {"error": 'invalid format: "wat"; expected "json" or a JSON schema object'}),
     "bad_option": (500, {"error": 'option "num_ctx" must be of type integer'}),
@@ -37,7 +38,7 @@ ANSWERS: dict[str, tuple[int, Any]] = {
     "server_error": (500, {"error": "something broke"}),
     "gateway": (502, "<html>bad gateway</html>"),
     "unauthorised": (401, {"error": "unauthorized"}),
-    "rate_limited": (429, {"error": "too many requests"}),
+    "rate_limited": (429, {"error": "too many requests"}, {"Retry-After": "900"}),
     "no_route": (404, "404 page not found"),
     "bad_request": (400, {"error": "missing request body"}),
     "html": (200, "<html><body>Welcome</body></html>"),
@@ -65,9 +66,11 @@ FAULTS = (*ANSWERS, *BEHAVIOURS)
 class FakeOllama:
     """The server; a context manager. Its state may be changed while it runs."""
 
-    def __init__(self, answer: Callable[[Body], str] = lambda _body: "{}") -> None:
+    def __init__(self, answer: Callable[[Body], Any] = lambda _body: "{}") -> None:
         self.answer = answer
         self.fault: str | None = None
+        self.faults: list[str] = []
+        self.callers = {"m:latest"}
         self.models = {"m:latest": DIGEST, "thinker:8b": "sha256:" + "cd" * 32}
         self.thinkers = {"thinker:8b"}
         self.model_context = 131_072
@@ -101,19 +104,22 @@ class FakeOllama:
         for name, value in body.get("options", {}).items():
             if name in OPTION_TYPES and not isinstance(value, OPTION_TYPES[name]):
                 return 500, {"error": f'option "{name}" must be of type number'}
-        if not isinstance(body.get("format"), dict):
+        if body.get("tools") and model not in self.callers:
+            return 400, {"error": f"registry.ollama.ai/library/{model} does not support tools"}
+        if not body.get("tools") and not isinstance(body.get("format"), dict):
             return 500, {"error": "invalid format"}
-        content = self.answer(body)
+        made = self.answer(body)
+        message = {"role": "assistant", **(made if isinstance(made, dict) else {"content": made})}
         read = self._read(body["messages"], min(body["options"]["num_ctx"], self.model_context))
         done = {
             "model": model,
             "created_at": "2026-03-14T10:30:00Z",
-            "message": {"role": "assistant", "content": content},
+            "message": message,
             "done": True,
             "done_reason": "stop",
             "total_duration": 1_500_000_000,
             "prompt_eval_count": read,
-            "eval_count": max(1, len(content) // 4),
+            "eval_count": max(1, len(message["content"]) // 4),
         }
         return 200, self._spoilt(done)
 
@@ -134,7 +140,7 @@ class FakeOllama:
     @staticmethod
     def _read(messages: list[Body], num_ctx: int) -> int:
         """Drop the oldest messages but system ones and the last until the rest fits; return its tokens."""
-        sizes = [(item["role"], len(item["content"]) // 4) for item in messages]
+        sizes = [(item["role"], len(item.get("content", "")) // 4) for item in messages]
         while sum(size for _, size in sizes) > num_ctx:
             oldest = next((n for n, (role, _) in enumerate(sizes[:-1]) if role != "system"), None)
             if oldest is None:
@@ -161,11 +167,15 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/api/show":
             self.show(body)
-        elif self.fake.fault in ANSWERS:
-            self.send(*ANSWERS[self.fake.fault])
-        elif self.fake.fault == "hang":
+        else:
+            self.chat(body, self.fake.faults.pop(0) if self.fake.faults else self.fake.fault)
+
+    def chat(self, body: Body, fault: str | None) -> None:
+        if fault in ANSWERS:
+            self.send(*ANSWERS[fault])
+        elif fault == "hang":
             self.fake.released.wait(30)
-        elif self.fake.fault == "cut":
+        elif fault == "cut":
             self.send(200, '{"model": "m"', length=1_000)
             self.close_connection = True
         elif body.get("stream"):
@@ -179,6 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(404, {"error": f"model '{body['model']}' not found"})
             return
         capabilities = ["completion", *(["thinking"] if model in self.fake.thinkers else [])]
+        capabilities += ["tools"] if model in self.fake.callers else []
         self.send(200, {"capabilities": capabilities, "model_info": {}, "details": {}})
 
     def stream(self, status: int, answer: Body) -> None:
@@ -193,13 +204,15 @@ class _Handler(BaseHTTPRequestHandler):
         last = {**answer, "message": {"role": "assistant", "content": ""}}
         self.send(200, "".join(f"{json.dumps(part)}\n" for part in [*parts, last]))
 
-    def send(self, status: int, body: Any, length: int | None = None) -> None:
+    def send(self, status: int, body: Any, headers: Body | None = None, length: int | None = None) -> None:
         data = (
             body
             if isinstance(body, bytes)
             else (body if isinstance(body, str) else json.dumps(body)).encode()
         )
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(data) if length is None else length))
         self.end_headers()
         self.wfile.write(data)

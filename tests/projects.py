@@ -160,12 +160,15 @@ def normalised(run: RunFile) -> list[dict[str, Any]]:
     episodes = [{**line, "timing": None} for line in run.episodes]
     episodes.sort(key=lambda line: (line["agent"], line["scenario"], line["trial"], line["attempt"]))
     closing = {key: value for key, value in (run.summary or {}).items() if key != "run"}
+    for item in closing.get("agents", ()):
+        item["usage"] = {**item["usage"], "median_seconds": None}
     return [head, *episodes, closing]
 
 
 def start(pytester: pytest.Pytester, *args: str, folder: Path | None = None) -> subprocess.Popen[str]:
     """Start pytest in the project's folder or another, for tests that kill, signal or time it."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "-p", "no:anyio", *args]
+    foreign = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:langsmith_plugin")
+    command = [sys.executable, "-m", "pytest", *foreign, *args]
     return subprocess.Popen(
         command,
         cwd=folder or pytester.path,
@@ -179,4 +182,6 @@ def summary_of(text: str) -> str:
     """Return the part of a terminal's output that this plugin wrote last, with run-dependent values blanked."""
     found = re.search(r"^=+ supportbench: .*?^results: \S+$", text, re.MULTILINE | re.DOTALL)
     assert found is not None, text
-    return re.sub(r"(?<=runs/)\S+", "RUN.jsonl", found[0])
+    text = re.sub(r"(?<=runs/)\S+", "RUN.jsonl", found[0])
+    text = re.sub(r"(?<=seconds, median)[ \d.e-]+", "  SECONDS", text)
+    return re.sub(r"\S+ s(?= an episode)", "SECONDS s", text)

@@ -15,7 +15,8 @@ import pytest
 from agent_samples import TOOL_RESULT, observation
 from fake_ollama import DIGEST, FAULTS, FakeOllama, raw_server
 
-from pytest_supportbench.agents import make_agent, parse_spec
+from pytest_supportbench.agents import make_agent, parse_spec, retries
+from pytest_supportbench.agents.base import Case
 from pytest_supportbench.agents.ollama import OllamaAgent
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.protocol import Turn
@@ -34,11 +35,11 @@ def server():
 
 @pytest.fixture
 def agent():
-    """Make agents for a host and close them afterwards."""
+    """Make agents for a host and close them afterwards; they try once unless the test says otherwise."""
     made = []
 
     def make(host, model="m", **options):
-        query = "".join(f"&{key}={value}" for key, value in options.items())
+        query = "".join(f"&{key}={value}" for key, value in {"retries": 0, **options}.items())
         made.append(make_agent(parse_spec(f"ollama:{model}?host={host}{query}", ROOT), ROOT))
         return made[-1]
 
@@ -413,3 +414,29 @@ def test_the_fake_server_streams_as_the_real_one(server):
         parts = list(client.chat("m", hello, format=schema, stream=True, options=options))
     assert "".join(part.message.content for part in parts) == json.dumps(TURN)
     assert [part.done for part in parts][-1] is True
+
+
+def test_lost_answers_are_asked_for_again(server, agent, monkeypatch):
+    """A busy queue, a runner that died and a lost connection cost retries, which the usage counts."""
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
+    server.faults = ["server_busy", "runner_died", "cut", "gateway"]
+    reply = agent(server.host, retries=4).reply(observation())
+    assert parse_turn(reply.turn).action == "refund"
+    assert reply.usage.retries == 4
+
+
+@pytest.mark.parametrize("fault", ["server_error", "out_of_memory", "html", "bad_request", "length"])
+def test_what_would_fail_again_is_not_repeated(server, agent, fault):
+    """Refused requests and broken answers are asked for once: the next one would have been good."""
+    server.faults = [fault] if fault != "length" else []
+    server.fault = fault if fault == "length" else None
+    cause_of(lambda: agent(server.host, retries=3).reply(observation()))
+    assert len(server.requests) == (fault == "length")
+
+
+def test_a_rate_limit_beyond_the_episode_is_not_waited_for(server, agent):
+    """A proxy that wants fifteen minutes is not waited for in an episode of two, and the error says so."""
+    server.fault = "rate_limited"
+    ask = agent(server.host, retries=2).asker(Case("suite", "S-1", 1, None, lambda: 120.0))
+    with pytest.raises(InfrastructureError, match="the server asked to wait 900 s"):
+        ask(observation())

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import RequiredCall
+from pytest_supportbench.matchers import ABSENT
 from pytest_supportbench.scoring.assignment import assign, value_at
-from pytest_supportbench.scoring.matchers import ABSENT
 from pytest_supportbench.tools import ToolSpec
 from pytest_supportbench.toolsets.saas import SaasToolset
 

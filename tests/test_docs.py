@@ -28,20 +28,27 @@ from jsonschema import Draft202012Validator
 from test_claims import CORPUS, error_rates
 
 from pytest_supportbench import expected, hookspecs, plugin, results, scenario, suite
-from pytest_supportbench.agents import make_agent, ollama_faults, parse_spec
+from pytest_supportbench.agents import (
+    framework_faults,
+    http_faults,
+    make_agent,
+    ollama_faults,
+    openai_faults,
+    parse_spec,
+)
 from pytest_supportbench.agents.agent_file import _FIELDS as AGENT_FILE_FIELDS
-from pytest_supportbench.agents.kinds import KINDS
+from pytest_supportbench.agents.kinds import COMMON, KINDS, MODEL_KINDS
 from pytest_supportbench.check import check_files
 from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.lint_personal import personal_data
 from pytest_supportbench.loading import load_scenario
+from pytest_supportbench.matchers import mismatch
 from pytest_supportbench.records import Ending, Limits
 from pytest_supportbench.replies import parse_turn
 from pytest_supportbench.schemas import json_schema
 from pytest_supportbench.scoring import EscalationClass
 from pytest_supportbench.scoring.claims import find_claims
 from pytest_supportbench.scoring.language import _FUNCTION_WORDS
-from pytest_supportbench.scoring.matchers import mismatch
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
 from pytest_supportbench.state import Deed
 from pytest_supportbench.tools import tool
@@ -270,26 +277,44 @@ def test_options_are_those_of_the_plugin():
     assert declared.ini <= code_words(DOCS / "agents.md")
 
 
-def test_kinds_of_agents_and_their_options_are_told():
+def test_kinds_of_agents_and_their_options_are_told(monkeypatch):
     """Every kind is named, with exactly its options, and the defaults are those in force."""
-    words, rows = code_words(DOCS / "agents.md"), list(table_rows(DOCS / "agents.md"))
-    assert {*KINDS, *AGENT_FILE_FIELDS} <= words
+    for name in ("OLLAMA_HOST", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    words, kinds = code_words(DOCS / "agents.md"), list(table_rows(DOCS / "agents.md"))
+    rows = [*kinds, *table_rows(DOCS / "models.md")]
+    assert {*KINDS, *COMMON, *AGENT_FILE_FIELDS} <= words
     for kind, known in KINDS.items():
         if known.options:
-            (row,) = [row for row in rows if row[0].startswith(f"[`{kind}`]") and len(row) == 3]
+            (row,) = [
+                row for row in kinds if row[0].startswith("[`") and f"`{kind}`" in row[0] and len(row) == 3
+            ]
             assert re.findall(r"`(\w+)`", row[2]) == sorted(known.options)
-            in_force = make_agent(
-                parse_spec(known.example if kind == "ollama" else kind, ROOT), ROOT
-            ).fingerprint()
-            for name, value in in_force["options"].items():
-                if value is not None:
-                    shown = [row[1].strip("`") for row in rows if row[0] == f"`{name}`"]
-                    assert json.dumps(value).removesuffix(".0") in shown, name
+            for name in known.options:
+                assert any(f"`{name}`" in other[0] for other in rows if other is not row), name
+        if kind in MODEL_KINDS:
+            spec = parse_spec(kind if kind == "local" else known.example, ROOT)
+            for name, value in make_agent(spec, ROOT).fingerprint()["options"].items():
+                if value not in {None, False, ""} or kind == "local":
+                    shown = [other[1] for other in rows if f"`{name}`" in other[0] and len(other) == 3]
+                    assert any(json.dumps(value).removesuffix(".0").strip('"') in cell for cell in shown), (
+                        name
+                    )
 
 
-def test_causes_of_ollama_errors_are_told():
-    """Every cause that an Ollama agent can give is in the table."""
-    assert {*ollama_faults._WHAT, "reply_truncated", "reply_incomplete"} <= code_words(DOCS / "agents.md")
+@pytest.mark.parametrize(
+    ("causes", "page"),
+    [
+        ({*ollama_faults._WHAT, "reply_truncated", "reply_incomplete"}, "models"),
+        ({*openai_faults._WHAT}, "models"),
+        ({*re.findall(r"InfrastructureError\(\s*\"(\w+)\"", inspect.getsource(http_faults))}, "agents"),
+        ({*framework_faults._KNOWN}, "agents"),
+    ],
+    ids=["ollama", "openai", "http", "frameworks"],
+)
+def test_causes_of_errors_are_told(causes, page):
+    """Every cause that an agent can give is in the table of its kind."""
+    assert causes <= code_words(DOCS / f"{page}.md")
 
 
 @pytest.mark.parametrize(

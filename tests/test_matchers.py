@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_supportbench.expected import MatcherSpec
-from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, describe, mismatch
+from pytest_supportbench.matchers import ABSENT, args_mismatch, describe, mismatch
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -58,6 +58,7 @@ python-desk_agents-odd: 2/3 (67 %) passed all four dimensions
 
   violations: none
   infrastructure errors: none
+  usage: no tokens reported, SECONDS s an episode (median)
   explanation: 0.67 of concepts, UNCALIBRATED phrase matcher; part of no score
 
   what failed

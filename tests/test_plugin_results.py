@@ -255,7 +255,12 @@ def test_a_kill_keeps_every_finished_episode(pytester):
 def test_an_interrupt_keeps_results_and_exits_with_two(pytester):
     """Ctrl-C ends the run at once with exit code 2, a summary, and everything that finished."""
     project(pytester, range(1, 8), agents=SLOW)
-    process = start(pytester, agent("slow"), "--supportbench-results=run.jsonl")
+    # A process whose SIGINT is ignored, as in the background of a script, would hand that down to its child.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = start(pytester, agent("slow"), "--supportbench-results=run.jsonl")
+    finally:
+        signal.signal(signal.SIGINT, before)
     wait_for_episodes(process, pytester.path / "run.jsonl", 4)
     time.sleep(0.3)
     begin = time.perf_counter()

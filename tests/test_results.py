@@ -66,7 +66,15 @@ def test_an_episode_line_is_plain_json_with_all_that_was_judged(tmp_path: Path):
     assert [item["error"] and item["error"]["code"] for item in made["calls"]] == ["unavailable", None]
     assert made["faults"] == [{"tool": "issue_refund", "kind": "unavailable", "reached": True, "calls": [1]}]
     assert {"path": "charges.ch_204.status", "before": "succeeded", "after": "refunded"} in made["changes"]
-    assert made["usage"] == {"turns": 3, "tool_calls": 2, "prompt_tokens": 7, "completion_tokens": None}
+    assert made["usage"] == {
+        "turns": 3,
+        "tool_calls": 2,
+        "prompt_tokens": 7,
+        "completion_tokens": None,
+        "spent_tokens": 7,
+        "cost": None,
+        "retries": 0,
+    }
     assert made["dimensions"]["resolution"]["checks"][0]["id"] == "action"
     assert made["explanation"] == {"share": None, "calibrated": False}
 

@@ -31,6 +31,15 @@ def made(number: int, verdict: str = "passed", **changes: Any) -> dict[str, Any]
         "explanation": None,
         "not_assessed": 0,
         "hygiene": 0,
+        "replayed": "no",
+        "seconds": 0.5,
+        "usage": {
+            "prompt_tokens": None,
+            "completion_tokens": None,
+            "spent_tokens": None,
+            "cost": None,
+            "retries": 0,
+        },
         "error": {"cause": "refused", "message": f"m{number}", "remedy": "r"} if verdict == "error" else None,
         **changes,
     }

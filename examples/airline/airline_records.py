@@ -1,5 +1,4 @@
 """What an airline's desk works on: flights, fares, bookings and money, one table each."""
-# ruff: noqa: INP001, RUF012 - a suite's folder is no package, and pydantic copies the tables' defaults
 
 from decimal import Decimal
 from typing import Annotated, ClassVar, Literal, TypeAlias

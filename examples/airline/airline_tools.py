@@ -1,5 +1,4 @@
 """The eight tools of an airline's desk."""
-# ruff: noqa: INP001 - a suite's folder is no package; the suite names this module
 
 from datetime import date
 from decimal import Decimal

@@ -49,6 +49,8 @@ def read_agent_file(raw: str, path: Path) -> AgentSpec:
     if options is not None and not isinstance(options, dict):
         msg = f"{path}: options is a {type(options).__name__}; give a mapping such as {{num_ctx: 8192}}"
         raise UsageError(msg)
+    if options and isinstance(options.get("ca_file"), str):
+        options = {**options, "ca_file": str(path.parent / options["ca_file"])}
     prompt_path, prompt = _prompt(path, kind, _text(path, data, "prompt"))
     return build_spec(
         raw,

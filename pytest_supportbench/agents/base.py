@@ -31,6 +31,10 @@ class EpisodeTools(Protocol):
     def closed(self) -> bool:
         """Whether the episode is over, so that every call is refused."""
 
+    @property
+    def made(self) -> tuple[ToolEntry, ...]:
+        """What came back from the calls that were executed so far, in their order."""
+
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolEntry:
         """Execute one call, from any thread, and return what came back; never raises for what was sent."""
 

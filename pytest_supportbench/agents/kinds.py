@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from pytest_supportbench.words import Part
+from pytest_supportbench.parts import Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +108,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"{_PACKAGE}.command:CommandAgent",
         target="required",
         example="command:python my_agent.py",
-        options={"mcp": _MCP, "start_timeout": Option(float, 0.01, transport=True)},
+        options={"mcp": _MCP},
         verbatim=True,
     ),
     "replay": Kind(
@@ -145,11 +145,15 @@ KINDS: Final[Mapping[str, Kind]] = {
             "key_env": Option(str, transport=True),
             "max_tokens": Option(int, 16),
             "mode": _MODE,
+            "omit": Option(str, choices=("max_tokens", "seed", "temperature"), several=True),
             "output_price": Option(float, 0, transport=True),
+            "reasoning_effort": Option(str, choices=("none", "minimal", "low", "medium", "high", "xhigh")),
             "retries": _RETRIES,
             "seed": Option(int),
+            "strict": Option(bool),
             "temperature": Option(float, 0),
             "timeout": _TIMEOUT,
+            "token_field": Option(str, choices=("max_tokens", "max_completion_tokens")),
         },
         prompt=True,
         headers=True,

@@ -1,12 +1,23 @@
-"""``ollama:MODEL``: a model on an Ollama server, constrained to the JSON Schema of a turn."""
+"""``ollama:MODEL``: a model on an Ollama server, constrained to the JSON Schema of a turn, or with native tools."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent, public_text, sha256
-from pytest_supportbench.agents.prompting import ChatMessage, default_prompt, render
+from pytest_supportbench.agents.native_tools import (
+    Answer,
+    Message,
+    NativeCall,
+    Question,
+    reply_with_tools,
+    tools_prompt,
+)
+from pytest_supportbench.agents.prompting import as_json, default_prompt, render
+from pytest_supportbench.agents.retries import DEFAULT_RETRIES, retried
 from pytest_supportbench.agents.turn_schema import turn_schema
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.protocol import Observation, Reply, Usage
@@ -18,6 +29,7 @@ if TYPE_CHECKING:
     import httpx
     import ollama
 
+    from pytest_supportbench.agents.base import Case
     from pytest_supportbench.agents.spec import AgentSpec
 
 CONNECT_SECONDS: Final = 5.0
@@ -54,7 +66,9 @@ class OllamaAgent(BaseAgent):
         self._transport = transport
         self._timeout: float = spec.option("timeout", 120.0)
         self._host: str | None = spec.option("host", None)
-        self._prompt = spec.prompt or default_prompt()
+        self._mode: str = spec.option("mode", "schema")
+        self._retries: int = spec.option("retries", DEFAULT_RETRIES)
+        self._prompt = spec.prompt or (tools_prompt() if self._mode == "tools" else default_prompt())
         self._options: dict[str, Any] = {
             "temperature": spec.option("temperature", 0.0),
             "seed": spec.option("seed", 7),
@@ -88,6 +102,8 @@ class OllamaAgent(BaseAgent):
         if self._think is None and "thinking" in capabilities:
             # A model that can think does so unless told not to, and one that cannot refuses nothing but True.
             self._think = False
+        if self._mode == "tools" and capabilities and "tools" not in capabilities:
+            raise self._faults.fault("no_tools", "", self._place)
         self._checked = True
 
     def _capabilities(self, client: ollama.Client) -> Sequence[str]:
@@ -102,7 +118,7 @@ class OllamaAgent(BaseAgent):
             raise self._faults.explain(error, self._place) from error
 
     def fingerprint(self) -> dict[str, JSON]:
-        """Return kind, model, digest (after `check`), host without password, prompt hash and options."""
+        """Return kind, model, digest (after `check`), host without password, prompt hash, mode and options."""
         return {
             "kind": "ollama",
             "model": self.spec.target,
@@ -110,31 +126,67 @@ class OllamaAgent(BaseAgent):
             "host": self._place.host,
             "prompt_sha256": sha256(self._prompt),
             "prompt_path": self.spec.prompt_path,
+            "mode": self._mode,
             "options": {**self._options, "think": self._think},
             "seed": self._options["seed"],
         }
 
-    def reply(self, observation: Observation, /) -> Reply:
-        """Return the model's text, unparsed, with its token counts.
+    def asker(self, case: Case) -> Callable[[Observation], Reply]:
+        """Return what replies in one episode: no pause between retries outlasts its time limit."""
+        return partial(self._reply, time_left=case.time_left)
 
-        Text that is no turn goes back as it is: that is the model's own mistake. Raises `InfrastructureError`
+    def reply(self, observation: Observation, /) -> Reply:
+        """Return the model's turn, unparsed, with its token counts.
+
+        What is no turn goes back as it is: that is the model's own mistake. Raises `InfrastructureError`
         where the server failed, or cut the conversation or the answer.
         """
+        return self._reply(observation, time_left=None)
+
+    def _reply(self, observation: Observation, *, time_left: Callable[[], float] | None) -> Reply:
         if not self._checked:
             self.check()
-        messages = render(observation, self._prompt)
-        try:
-            response = self._client.chat(
-                self.spec.target,
-                messages,
-                format=turn_schema(observation),
-                stream=False,
-                think=self._think,
-                options=self._options,
-                keep_alive=self._keep_alive,
-            )
-        except self._faults.FAULTS as error:
-            raise self._faults.explain(error, self._place) from error
+        ask = partial(self._ask, time_left=time_left)
+        if self._mode == "tools":
+            return reply_with_tools(observation, self._prompt, ask, "ollama")
+        messages = [{**message} for message in render(observation, self._prompt)]
+        answer = ask(Question(messages, turn_schema(observation)))
+        return Reply(turn=answer.text, usage=answer.usage)
+
+    def _ask(self, question: Question, /, *, time_left: Callable[[], float] | None) -> Answer:
+        def attempt() -> ollama.ChatResponse:
+            try:
+                return self._client.chat(
+                    self.spec.target,
+                    question.messages,
+                    tools=question.tools or None,
+                    format=question.schema,
+                    stream=False,
+                    think=self._think,
+                    options=self._options,
+                    keep_alive=self._keep_alive,
+                )
+            except self._faults.FAULTS as error:
+                raise self._faults.to_raise(error, self._place) from error
+
+        response, retries = retried(attempt, retries=self._retries, time_left=time_left)
+        self._refuse_cut(question.messages, response)
+        seconds = None if response.total_duration is None else response.total_duration / _NANOSECONDS
+        usage = Usage(
+            prompt_tokens=response.prompt_eval_count,
+            completion_tokens=response.eval_count,
+            seconds=seconds,
+            retries=retries,
+        )
+        calls = response.message.tool_calls or ()
+        return Answer(
+            response.message.content or "",
+            usage,
+            tuple(NativeCall(call.function.name, {**call.function.arguments}) for call in calls),
+        )
+
+    def _refuse_cut(self, messages: Sequence[Message], response: ollama.ChatResponse) -> None:
+        """Raise `InfrastructureError` where the server dropped a part of the conversation or of the answer."""
         read, written = response.prompt_eval_count, response.eval_count
         if read is not None and self._overflowed(messages, read, written or 0):
             raise self._cut("context_overflow", f"{read} prompt tokens were read, num_ctx is", "num_ctx")
@@ -147,22 +199,19 @@ class OllamaAgent(BaseAgent):
                 "the model repeated itself or was unloaded: raise temperature a little, or take another model"
             )
             raise InfrastructureError("reply_incomplete", msg + reason, remedy)
-        seconds = None if response.total_duration is None else response.total_duration / _NANOSECONDS
-        usage = Usage(prompt_tokens=read, completion_tokens=written, seconds=seconds)
-        return Reply(turn=response.message.content or "", usage=usage)
 
     def close(self) -> None:
         """Close the connections; the server unloads the model by itself."""
         self._client.close()  # type: ignore[no-untyped-call]  # the client's own annotation is missing
 
-    def _overflowed(self, messages: Sequence[ChatMessage], read: int, written: int) -> bool:
+    def _overflowed(self, messages: Sequence[Message], read: int, written: int) -> bool:
         """Tell whether the server may have dropped part of the conversation, which it does without a word.
 
         It drops whole messages, oldest first, but never the system message nor the last one, until the rest
         fits: so after a drop what was read comes within one such message of the limit.
         """
         limit = self._options["num_ctx"]
-        droppable = max((len(item["content"].encode()) for item in messages[1:-1]), default=0)
+        droppable = max((len(as_json(item).encode()) for item in messages[1:-1]), default=0)
         margin = max(written, self._options["num_predict"], droppable // BYTES_PER_TOKEN)
         unread = read * CHARS_PER_TOKEN < sum(len(item["content"]) for item in messages)
         return read + margin > limit or unread

@@ -13,6 +13,7 @@ import httpx
 import ollama
 from pydantic import ValidationError
 
+from pytest_supportbench.agents.retries import Transient, retry_after
 from pytest_supportbench.errors import InfrastructureError
 
 MAX_DETAIL_CHARS: Final = 300
@@ -67,14 +68,29 @@ _BY_STATUS: Final = {
     504: "time_out",
 }
 _SERVER_ERRORS: Final = 500
+_RETRIED_STATUS: Final = frozenset({408, 429, 502, 503, 504})
+_RETRIED_CAUSE: Final = frozenset({"connection_refused", "connection_lost", "runner_died", "server_busy"})
 _NOT_FOUND: Final = 404
 _STREAMED: Final = -1
 
 
 def explain(error: BaseException, place: Place) -> InfrastructureError:
     """Return the infrastructure error that ``error`` amounts to."""
-    cause = _cause(error)
-    detail = _detail(error)
+    return fault(_cause(error), _detail(error), place)
+
+
+def to_raise(error: BaseException, place: Place) -> Transient | InfrastructureError:
+    """Return what an attempt raises for an exception: one that is worth another try is `Transient`."""
+    found = explain(error, place)
+    if isinstance(error, ollama.ResponseError) and error.status_code in _RETRIED_STATUS:
+        # The client keeps the status and drops the headers; they are with what it came from.
+        responses = (link.response for link in _chain(error) if isinstance(link, httpx.HTTPStatusError))
+        return Transient(found, next((retry_after(response.headers) for response in responses), None))
+    return Transient(found) if found.cause in _RETRIED_CAUSE else found
+
+
+def fault(cause: str, detail: str, place: Place) -> InfrastructureError:
+    """Return the error of one cause, with what was said."""
     said = f" ({detail})" if detail else ""
     return InfrastructureError(
         cause, f"ollama at {place.host}, model {place.model!r}: {_WHAT[cause]}{said}", remedy(cause, place)

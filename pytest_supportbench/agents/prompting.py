@@ -40,13 +40,28 @@ def default_prompt() -> str:
     return files(__package__).joinpath("prompt.md").read_text(encoding="utf-8").strip()
 
 
-def render(observation: Observation, prompt: str, *, compact: bool = False) -> list[ChatMessage]:
+def render(
+    observation: Observation, prompt: str, *, compact: bool = False, tools: bool = True
+) -> list[ChatMessage]:
     """Return the system message, the case, and the conversation so far; roles alternate after the first.
 
     The system message has what the company sets (prompt, policies, tools, actions, slots), the first user
     message the case. ``compact`` is for small contexts: tools are written as ``name(param: type)`` and
-    actions by name, without their descriptions; nothing else is left out.
+    actions by name, without their descriptions; nothing else is left out. Without ``tools`` they are not listed, for
+    models that get them apart.
     """
+    messages = opening(observation, prompt, compact=compact, tools=tools)
+    for entry in observation.transcript:
+        role: Role = "assistant" if isinstance(entry, AgentEntry) else "user"
+        _append(messages, role, as_json(_entry(entry)))
+    _append(messages, "user", as_json({"turns_left": observation.turns_left}))
+    return messages
+
+
+def opening(
+    observation: Observation, prompt: str, *, compact: bool = False, tools: bool = True
+) -> list[ChatMessage]:
+    """Return the two messages that every conversation begins with: what the company sets, and the case."""
     company: dict[str, Any] = {
         "policies": [{"id": policy.id, "text": policy.text} for policy in observation.policies],
         "tools": [signature(tool) if compact else _tool(tool) for tool in observation.tools],
@@ -56,6 +71,8 @@ def render(observation: Observation, prompt: str, *, compact: bool = False) -> l
         ],
         "slots": observation.slots,
     }
+    if not tools:
+        del company["tools"]
     case: dict[str, Any] = {
         "as_of": observation.as_of,
         "customer": {
@@ -67,15 +84,10 @@ def render(observation: Observation, prompt: str, *, compact: bool = False) -> l
         "account": observation.account,
         "memory": [note.model_dump() for note in observation.memory],
     }
-    messages: list[ChatMessage] = [
+    return [
         {"role": "system", "content": f"{prompt}\n\n{_lines(company, compact=compact)}"},
         {"role": "user", "content": _lines(case, compact=compact)},
     ]
-    for entry in observation.transcript:
-        role: Role = "assistant" if isinstance(entry, AgentEntry) else "user"
-        _append(messages, role, _json(_entry(entry)))
-    _append(messages, "user", _json({"turns_left": observation.turns_left}))
-    return messages
 
 
 def signature(tool: ToolInfo) -> str:
@@ -96,7 +108,7 @@ def _type(schema: dict[str, Any], definitions: dict[str, Any], depth: int = 0) -
     if "$ref" in schema:
         return _type(definitions.get(schema["$ref"].rsplit("/", 1)[-1], {}), definitions, depth + 1)
     if "const" in schema or "enum" in schema:
-        return "|".join(_json(value) for value in schema.get("enum", [schema.get("const")]))
+        return "|".join(as_json(value) for value in schema.get("enum", [schema.get("const")]))
     options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
     if options:
         names = [_type(option, definitions, depth + 1) for option in options if option.get("type") != "null"]
@@ -127,10 +139,11 @@ def _entry(entry: Entry) -> dict[str, Any]:
         }
     if isinstance(entry, CustomerEntry):
         return {"customer": entry.message}
-    return _result(entry)
+    return result(entry)
 
 
-def _result(entry: ToolEntry) -> dict[str, Any]:
+def result(entry: ToolEntry) -> dict[str, Any]:
+    """Return what came back from a call; unset parts are left away."""
     shown: dict[str, Any] = {"tool": entry.tool, "arguments": entry.arguments, "status": entry.status}
     if entry.result is not None:
         shown["result"] = entry.result
@@ -142,7 +155,7 @@ def _result(entry: ToolEntry) -> dict[str, Any]:
 def _lines(sections: dict[str, Any], *, compact: bool) -> str:
     """Return one line of JSON for each section; the compact form skips those that have nothing in them."""
     shown: Iterable[tuple[str, Any]] = sections.items()
-    return "\n".join(f"{name}: {_json(value)}" for name, value in shown if value or not compact)
+    return "\n".join(f"{name}: {as_json(value)}" for name, value in shown if value or not compact)
 
 
 def _append(messages: list[ChatMessage], role: Role, content: str) -> None:
@@ -153,5 +166,6 @@ def _append(messages: list[ChatMessage], role: Role, content: str) -> None:
         messages.append({"role": role, "content": content})
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """Return a value as short JSON text, in the letters that it was written in."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

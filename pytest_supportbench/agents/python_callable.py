@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent
-from pytest_supportbench.errors import AgentFailure, UsageError
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +38,9 @@ class PythonAgent(BaseAgent):
     def __init__(self, spec: AgentSpec, root: Path) -> None:
         super().__init__(spec, root)
         module_name, _, path = spec.target.partition(":")
-        module = _module(spec, module_name, root)
+        module = load_module(spec, module_name, root)
         self._source = getattr(module, "__file__", None)
-        found = _attribute(spec, module, path)
+        found = attribute_of(spec, module, path, _SHAPES)
         made = _made(spec, found)
         if made is not found and inspect.isroutine(found) and not callable(getattr(made, "reply", made)):
             raise _no_factory(spec, made)
@@ -57,13 +57,15 @@ class PythonAgent(BaseAgent):
         """Return what the callable returns, unparsed; an awaitable of it for an asynchronous one.
 
         The callable gets an observation of its own, so that mutating it reaches nobody else. Raises
-        `AgentFailure` with the end of the traceback for anything that it raises.
+        `AgentFailure` with the end of the traceback for anything that it raises, but for these two errors of ours.
         """
         own = private(observation)
         if self.is_async:
             return self._await(own)
         try:
             result = self._reply(own)
+        except (AgentFailure, InfrastructureError):
+            raise
         except (Exception, SystemExit) as error:
             raise AgentFailure(traceback_text(error)) from error
         if inspect.isawaitable(result):
@@ -76,17 +78,24 @@ class PythonAgent(BaseAgent):
     async def _await(self, observation: Observation) -> Any:
         try:
             return await self._reply(observation)
+        except (AgentFailure, InfrastructureError):
+            raise
         except (Exception, SystemExit) as error:
             raise AgentFailure(traceback_text(error)) from error
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none."""
-        import hashlib  # noqa: PLC0415 - once a run
-
-        digest = None
-        if self._source is not None and Path(self._source).is_file():
-            digest = hashlib.sha256(Path(self._source).read_bytes()).hexdigest()
+        digest = file_digest(self._source)
         return {**super().fingerprint(), "target": self.spec.target, "module_sha256": digest}
+
+
+def file_digest(source: str | None) -> str | None:
+    """Return the SHA-256 of a module's file, ``None`` where it has none."""
+    import hashlib  # noqa: PLC0415 - once a run
+
+    if source is None or not Path(source).is_file():
+        return None
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
 
 
 def private(observation: Observation) -> Observation:
@@ -97,7 +106,11 @@ def private(observation: Observation) -> Observation:
     return observation.model_validate_json(observation.model_dump_json())
 
 
-def _module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
+def load_module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
+    """Return an imported module of the user's, also searched for in the root and the working directory.
+
+    Raises `UsageError` where there is none, or where importing it fails.
+    """
     folders = list(dict.fromkeys((str(root.resolve()), str(Path.cwd()))))
     sys.path.extend(folder for folder in folders if folder not in sys.path)
     try:
@@ -109,12 +122,13 @@ def _module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
                 'add its folder to the ini option pythonpath (pythonpath = ["src"]) or install its package'
             )
             raise UsageError(msg) from None
-        raise _broken(spec, f"importing {name!r} failed", error) from error
+        raise broken(spec, f"importing {name!r} failed", error) from error
     except (Exception, SystemExit) as error:
-        raise _broken(spec, f"importing {name!r} failed", error) from error
+        raise broken(spec, f"importing {name!r} failed", error) from error
 
 
-def _attribute(spec: AgentSpec, module: ModuleType, path: str) -> Any:
+def attribute_of(spec: AgentSpec, module: ModuleType, path: str, shapes: str) -> Any:
+    """Return what a dotted path names in a module; raises `UsageError` with a near name, else the wanted ``shapes``."""
     value: Any = module
     for part in path.split("."):
         if not hasattr(value, part):
@@ -124,7 +138,7 @@ def _attribute(spec: AgentSpec, module: ModuleType, path: str) -> Any:
                 else []
             )
             close = difflib.get_close_matches(part, names, n=1)
-            guess = f"did you mean {close[0]!r}?" if close else f"define it, or {_SHAPES}"
+            guess = f"did you mean {close[0]!r}?" if close else f"define it, or {shapes}"
             owner = getattr(value, "__name__", type(value).__name__)
             raise UsageError(f"agent {spec.raw!r}: {owner!r} has no {part!r}; {guess}")
         value = getattr(value, part)
@@ -151,7 +165,7 @@ def _made(spec: AgentSpec, value: Any) -> Any:
     try:
         return value(**options)
     except (Exception, SystemExit) as error:
-        raise _broken(spec, f"calling {spec.target} to make the agent failed", error) from error
+        raise broken(spec, f"calling {spec.target} to make the agent failed", error) from error
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
@@ -188,7 +202,8 @@ def _no_factory(spec: AgentSpec, made: Any) -> UsageError:
     )
 
 
-def _broken(spec: AgentSpec, what: str, error: BaseException) -> UsageError:
+def broken(spec: AgentSpec, what: str, error: BaseException) -> UsageError:
+    """Return the error for user code that raised where the agent was made."""
     return UsageError(f"agent {spec.raw!r}: {what}; mend this first:\n{traceback_text(error)}")
 
 

@@ -67,7 +67,9 @@ class AgentSpec:
 
     def _short_target(self) -> str:
         """Return what tells this target from others, without anything that could be secret."""
-        if self.kind in {"local", "replay"}:
+        if self.kind == "replay":
+            return Path(self.target).name
+        if self.kind == "local":
             return Path(self.target).stem
         if self.kind in {"http", "https"}:
             parts = urlsplit(self.target)
@@ -207,7 +209,19 @@ def public(text: str) -> str:
     """Return a spec as messages may quote it: no passwords, no query of a URL, no values named like secrets."""
     if text.startswith(("http:", "https:")):
         text = re.split(r"[?#]", text, maxsplit=1)[0]
+    return blanked(text)
+
+
+def blanked(text: str) -> str:
+    """Return a text without passwords in URLs and without values named like secrets."""
     return _SECRET_VALUE.sub(r"\1***", _USERINFO.sub("***@", text))
+
+
+def hidden(text: str) -> tuple[str, ...]:
+    """Return the values that `public` blanks in a command."""
+    found = [match[0][match.end(1) - match.start() :] for match in _SECRET_VALUE.finditer(text)]
+    found += [match[0].rstrip("@").rpartition(":")[2] for match in _USERINFO.finditer(text)]
+    return tuple(value.strip("'\"") for value in found)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

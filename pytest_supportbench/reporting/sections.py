@@ -16,8 +16,7 @@ from pytest_supportbench.scoring.resolution import describe
 def failure_text(result: Result) -> str:
     """Return the text of a failed item: a one-line verdict, the dimensions, then each failed check."""
     assert result.score is not None
-    scenario = result.bound.scenario
-    lines = [clean(f"{scenario.id} with {result.agent}: {headline(result)}"), ""]
+    lines = [clean(f"{_name(result)}: {headline(result)}"), ""]
     lines += _paths(result)
     lines += ["", *_table(result), ""]
     for name, dimension in result.score.dimensions.items():
@@ -25,6 +24,12 @@ def failure_text(result: Result) -> str:
             for check in dimension.failures:
                 lines += _check(name, check)
     return "\n".join(lines).rstrip()
+
+
+def _name(result: Result) -> str:
+    """Return which episode this is, and that no agent was asked where its replies were stored."""
+    marks = {"yes": " (replayed)", "partly": " (partly replayed)", "no": ""}
+    return f"{result.bound.scenario.id} with {result.agent}{marks[result.episode.replayed]}"
 
 
 def _paths(result: Result) -> Iterator[str]:
@@ -73,7 +78,7 @@ def _check(dimension: str, check: Check) -> Iterator[str]:
 
 def sections(result: Result) -> Iterator[tuple[str, str]]:
     """Yield titled sections: customer, account, conversation, expected beside actual, scores, agent output."""
-    name = f"{result.bound.scenario.id} with {result.agent}"
+    name = _name(result)
     if result.score is None and not result.episode.turns:
         return  # nothing happened that would be worth a story
     yield f"{name}: customer", "\n".join(_customer(result))
@@ -121,9 +126,10 @@ def _conversation(result: Result) -> Iterator[str]:
         yield from _turn(record)
         for call in result.episode.calls:
             if call.turn == record.number:
-                yield from _call(call)
+                yield from call_lines(call)
         if record.customer_reply is not None:
-            yield from wrapped(record.customer_reply, "customer: ", "    ")
+            who = "simulated customer: " if record.simulated else "customer: "
+            yield from wrapped(record.customer_reply, who, "    ")
     ending = result.episode.ending.replace("_", " ")
     yield f"ended: {ending}"
     if result.episode.failure:
@@ -134,19 +140,21 @@ def _conversation(result: Result) -> Iterator[str]:
 
 
 def _turn(record: TurnRecord) -> Iterator[str]:
+    mark = ", replayed" if record.replayed else ""
     if record.turn is None:
-        yield from wrapped(f"invalid reply: {record.invalid}", f"turn {record.number}: ", "    ")
+        yield from wrapped(f"invalid reply: {record.invalid}", f"turn {record.number}{mark}: ", "    ")
         yield from wrapped(record.excerpt, "    ", "    ")
         return
     sent = "to the customer" if record.delivered else "draft, not delivered"
     action = record.turn.action or "no action yet"
     asks = f", asks for {', '.join(record.turn.asks_for)}" if record.turn.asks_for else ""
-    yield clean(f"turn {record.number}: {action}{asks}")
+    yield clean(f"turn {record.number}{mark}: {action}{asks}")
     if record.turn.message:
         yield from wrapped(record.turn.message, f"agent ({sent}): ", "    ")
 
 
-def _call(call: CallRecord) -> Iterator[str]:
+def call_lines(call: CallRecord) -> Iterator[str]:
+    """Yield a call with its arguments, and what came back."""
     fault = f" (injected fault: {call.fault})" if call.fault else ""
     committed = " committed" if call.committed and call.error else ""
     yield from wrapped(f"{call.tool} {as_json(call.arguments)}", "  → ", "    ")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from pytest_supportbench.comparison import Paired
 from pytest_supportbench.counted import counted
+from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
+from pytest_supportbench.reporting.side_by_side import compared
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share
+from pytest_supportbench.usage import Totals
 
 MAX_FAILURES: Final = 20
 _CLASSES: Final = (
@@ -41,10 +45,14 @@ def print_summary(
     path: str,
     *,
     early: int | None = None,
+    comparisons: Sequence[Paired] = (),
+    budget: Mapping[str, Any] | None = None,
+    cassettes: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Print each agent's counts, and the results file's path.
+    """Print each agent's counts, the agents side by side, and the results file's path.
 
     ``early`` is ``None`` for a run that reached its end, else how many finished episodes it did not report.
+    ``budget`` and ``cassettes`` are what the closing line of the results file says of them.
     """
     suites = ", ".join(sorted({row["suite"] for row in rows})) or "nothing reported"
     reporter.section(f"supportbench: {suites}", sep="=", bold=True)
@@ -56,11 +64,22 @@ def print_summary(
         )
         if early:
             reporter.write_line(f"  {early} more had finished; the results file has them, marked unreported")
+    for line in _budget(budget) if budget is not None else ():
+        reporter.write_line(line)
     for summary in summaries:
         good = summary.passed.whole and summary.passed.part == summary.passed_of_all.whole
         reporter.write_line(title(summary), bold=True, green=bool(good), red=not good)
         for line in lines(summary, verbose=reporter.verbosity > 0):
             reporter.write_line(line)
+    for line in compared(summaries, comparisons, verbose=reporter.verbosity > 0):
+        reporter.write_line(line)
+    for line in cassette_lines(cassettes, verbose=reporter.verbosity > 0):
+        reporter.write_line(line)
+    simulated = sum(row["customer_simulated"] for row in rows)
+    if simulated:
+        reporter.write_line(
+            f"simulated customer: not deterministic; it answered in {simulated} of {counted(len(rows), 'episode')}"
+        )
     own = [row["verdict"] for row in rows if row.get("own")]
     if own:
         reporter.write_line(
@@ -71,14 +90,23 @@ def print_summary(
     reporter.write_line(f"results: {path}")
 
 
+def _budget(budget: Mapping[str, Any]) -> Iterator[str]:
+    spent = f"{budget['spent_tokens']:,} of {budget['max_tokens']:,} tokens spent (--supportbench-max-tokens)"
+    yield f"token budget: {spent}{', so no further episode started' if budget['used_up'] else ''}"
+    if budget["agents_without_tokens"]:
+        names = ", ".join(budget["agents_without_tokens"])
+        yield from wrapped(f"not counted, since they report no tokens: {names}", "  ", "    ")
+
+
 def title(summary: AgentSummary) -> str:
     """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
-    text = f"{_short(summary.agent)}: {summary.passed} passed all four dimensions"
+    name = f"{_short(summary.agent)}{replayed(summary.replayed)}"
+    text = f"{name}: {summary.passed} passed all four dimensions"
     broken = summary.passed_of_all.whole - summary.passed.whole
     if broken:
         judged = f"{summary.passed} of scored episodes passed all four dimensions"
         text = (
-            f"{_short(summary.agent)}: {judged if summary.passed.whole else 'nothing could be scored'}\n"
+            f"{name}: {judged if summary.passed.whole else 'nothing could be scored'}\n"
             f"  {broken} not scored for infrastructure errors; "
             f"with errors as failures {summary.passed_of_all}"
         )
@@ -108,6 +136,7 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
         yield ""
         yield from _violations(summary)
     yield from _errors(summary)
+    yield from wrapped(_usage(summary.usage), "  usage: ", "    ")
     if summary.passed.whole:
         yield from _explanation(summary)
         yield from _handed_off(summary, verbose=verbose)
@@ -160,6 +189,24 @@ def _errors(summary: AgentSummary) -> Iterator[str]:
         yield from wrapped(f"{cause} ×{count}: {message}", "  infrastructure error: ", "    ")
         if remedy:
             yield from wrapped(remedy, "    remedy: ", "    ")
+
+
+def _usage(usage: Totals) -> str:
+    """Return tokens, cost, repeated requests and time in words, as far as they are known."""
+    parts = ["no tokens reported"]
+    if usage.counted:
+        parts = [f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"]
+        if usage.counted < usage.episodes:
+            parts.append(f"reported by {usage.counted} of {counted(usage.episodes, 'episode')}")
+        if usage.spent_tokens < usage.tokens:
+            parts.append(f"{usage.spent_tokens:,} of them spent now, the others replayed")
+    if usage.cost is not None:
+        parts.append(f"{usage.cost:,.4f} USD")
+    if usage.retries:
+        parts.append(f"{counted(usage.retries, 'request')} repeated")
+    if usage.seconds is not None:
+        parts.append(f"{usage.seconds:.3g} s an episode (median)")
+    return ", ".join(parts)
 
 
 def _explanation(summary: AgentSummary) -> Iterator[str]:

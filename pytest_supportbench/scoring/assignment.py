@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, RequiredCall
-from pytest_supportbench.scoring.matchers import ABSENT, args_mismatch, mismatch
+from pytest_supportbench.matchers import ABSENT, args_mismatch, mismatch
 from pytest_supportbench.tools import ToolSpec
 
 MAX_STEPS: Final = 5_000

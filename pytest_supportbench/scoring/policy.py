@@ -12,10 +12,10 @@ from typing import Any
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, NeverCall, RequiredCall
+from pytest_supportbench.matchers import args_mismatch, describe
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.scoring.assignment import result_mismatch, why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
-from pytest_supportbench.scoring.matchers import args_mismatch, describe
 from pytest_supportbench.scoring.model import Check, DimensionScore, brief
 from pytest_supportbench.scoring.said import said_checks
 from pytest_supportbench.scoring.tool_use import order_checks

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from pytest_supportbench.calls import Change
+from pytest_supportbench.matchers import ABSENT, mismatch
 from pytest_supportbench.scoring.assignment import value_at
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.facts import check_fact
 from pytest_supportbench.scoring.language import KNOWN_LANGUAGES, detect_language
-from pytest_supportbench.scoring.matchers import ABSENT, mismatch
 from pytest_supportbench.scoring.model import Check, DimensionScore, brief
 from pytest_supportbench.scoring.text import normalise
 

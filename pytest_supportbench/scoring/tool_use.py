@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_supportbench.expected import RequiredCall
+from pytest_supportbench.matchers import describe
 from pytest_supportbench.scoring.assignment import why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
-from pytest_supportbench.scoring.matchers import describe
 from pytest_supportbench.scoring.model import Check, DimensionScore, brief
 
 

@@ -53,6 +53,9 @@ offset). Fields may be ``optional``, have a ``default``, an ``enum`` or a ``mini
 order on what was found. A value is a literal or a whole reference: ``$name`` is a parameter, ``$now`` the
 virtual time, ``$$x`` the text ``$x``; there are no expressions. Where an optional parameter was not given,
 whatever refers to it (a condition, a field) is left out.
+
+A table with a ``part`` (``memory``, ``knowledge`` or ``policies``) is taken away by an ablation of that part, with the
+tools that find their records in it and only read; a tool may have a ``part`` of its own.
 """
 
 import inspect
@@ -63,6 +66,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from pytest_supportbench.findings import suggestion
+from pytest_supportbench.parts import Part
 from pytest_supportbench.state import Deed, Record, State
 from pytest_supportbench.tools import tool
 from pytest_supportbench.toolset import Toolset
@@ -165,6 +169,7 @@ def _record(toolset: str, name: str, table: TableSpec) -> type[Record]:
     record.free_text = frozenset(having("free_text"))
     record.volatile = frozenset(having("volatile"))
     record.proves = frozenset(table.proves)
+    record.observation_part = table.part
     return record
 
 
@@ -213,7 +218,15 @@ def _method(
         outward=[name for name, parameter in spec.parameters.items() if parameter.outward],
         batch=spec.batch,
         does=spec.does,
+        part=spec.part or _part_read(spec, whole),
     )(run)
+
+
+def _part_read(spec: DeclaredTool, whole: DeclaredToolset) -> Part | None:
+    """Return the part of an observation that a tool reads by finding its records in it."""
+    if spec.effect == "reads" and spec.finds is not None:
+        return whole.state[spec.finds.table].part
+    return None
 
 
 def _refuse_taken(name: str, base: type, where: str, place: Place) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from pytest_supportbench.parts import Part
 from pytest_supportbench.state import Deed
 
 TypeName: TypeAlias = Literal["string", "integer", "decimal", "boolean", "list", "instant"]
@@ -77,12 +78,14 @@ def _long_form(value: object) -> object:
 class TableSpec(_Frozen):
     """A table; ``proves`` are the deeds that a record in it proves to have happened.
 
-    ``owner: id`` says that each record belongs to the subject whose id it has, as a customer does.
+    ``owner: id`` says that each record belongs to the subject whose id it has, as a customer does. ``part`` says that
+    an ablation can take the table away, with the tools that find their records in it and only read.
     """
 
     fields: dict[Name, Annotated[FieldSpec, BeforeValidator(_long_form)]]
     owner: Literal["id"] | None = None
     proves: tuple[Deed, ...] = ()
+    part: Part | None = None
 
 
 class FindSpec(_Frozen):
@@ -128,6 +131,7 @@ class DeclaredTool(_Frozen):
     handoff: bool = False
     does: Deed | None = None
     batch: Name | None = None
+    part: Part | None = None
     parameters: dict[Name, Annotated[ParameterSpec, BeforeValidator(_long_form)]] = Field(
         default_factory=dict
     )

@@ -82,6 +82,7 @@ class Verification(Record):
 class MemoryEntry(Record):
     """What an earlier conversation left behind about a customer."""
 
+    observation_part = "memory"
     owners = ("customer_id",)
     free_text = frozenset({"text"})
 

@@ -145,6 +145,8 @@ class Incident(Record):
 class KnowledgeArticle(Record):
     """A knowledge article of this scenario, beside those of the suite; belongs to nobody."""
 
+    observation_part = "knowledge"
+
     title: str
     text: str
     audience: Literal["public", "internal"] = "public"

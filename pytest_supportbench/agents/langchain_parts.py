@@ -1,0 +1,172 @@
+"""What the adapter needs of LangChain; imported only where such an agent is made."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableSequence
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, PrivateAttr
+
+from pytest_supportbench.agents.framework import outcome
+from pytest_supportbench.errors import AgentFailure
+from pytest_supportbench.protocol import Turn, Unreadable, Usage
+from pytest_supportbench.replies import MAX_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.outputs import LLMResult
+
+    from pytest_supportbench.agents.base import EpisodeTools
+    from pytest_supportbench.agents.prompting import ChatMessage
+
+__all__ = ["Runnable", "input_names", "invoke", "keys", "langchain_tools", "model_name", "turn_of"]
+
+_FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+_ROLES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+
+
+class EpisodeTool(BaseTool):
+    """One tool of the episode. What it refuses goes back to the model as data."""
+
+    _tools: EpisodeTools = PrivateAttr()
+
+    def _run(self, /, **arguments: Any) -> str:
+        return json.dumps(outcome(self._tools.call(self.name, arguments)), ensure_ascii=False)
+
+    async def _arun(self, /, **arguments: Any) -> str:
+        return self._run(**arguments)
+
+
+def langchain_tools(tools: EpisodeTools) -> list[BaseTool]:
+    """Return the episode's tools as LangChain takes them."""
+    made: list[BaseTool] = []
+    for info in tools.infos:
+        tool = EpisodeTool(name=info.name, description=info.description, args_schema=dict(info.parameters))
+        tool._tools = tools  # noqa: SLF001 - pydantic sets private attributes only afterwards
+        made.append(tool)
+    return made
+
+
+class _Spent(BaseCallbackHandler):
+    """Adds up the tokens of every model call of one reply, wherever in a chain or a graph it happens."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.read: int | None = None
+        self.written: int | None = None
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Take the tokens of one call, where the provider reports them."""
+        del kwargs
+        for generations in response.generations:
+            for generation in generations:
+                usage = getattr(getattr(generation, "message", None), "usage_metadata", None)
+                if usage:
+                    self.read = (self.read or 0) + usage["input_tokens"]
+                    self.written = (self.written or 0) + usage["output_tokens"]
+
+
+def input_names(runnable: Runnable[Any, Any]) -> list[str]:
+    """Return the names of a runnable's input where that is an object with known names; else none.
+
+    A sequence takes what its first step takes; asked itself, it does not know of a graph's names.
+    """
+    while isinstance(runnable, RunnableSequence | RunnableBindingBase):
+        runnable = runnable.first if isinstance(runnable, RunnableSequence) else runnable.bound
+    try:
+        schema = runnable.get_input_jsonschema()
+    except Exception:  # noqa: BLE001 - types of the user's own may have no schema; then it is tried with a list
+        return []
+    return list(schema.get("properties", ()))
+
+
+async def invoke(
+    runnable: Runnable[Any, Any], messages: Sequence[ChatMessage], *, mapping: bool
+) -> tuple[Any, Usage]:
+    """Return what a runnable answers to chat messages, and the tokens that it took.
+
+    A graph with a memory of its own gets a fresh thread each time: the messages carry the whole conversation.
+    """
+    chat = [_ROLES[message["role"]](message["content"]) for message in messages]
+    spent = _Spent()
+    output = await runnable.ainvoke(
+        {"messages": chat} if mapping else chat,
+        config={"callbacks": [spent], "configurable": {"thread_id": uuid.uuid4().hex}},
+    )
+    return output, Usage(prompt_tokens=spent.read, completion_tokens=spent.written)
+
+
+def turn_of(output: Any) -> Any:
+    """Return the turn that a runnable's output holds, for the episode to parse.
+
+    That is ``structured_response``, else the last message of ``messages``, else the output itself. Calls that a model
+    made and nobody executed become the turn's calls. Text may stand in a Markdown code fence as a whole. Raises
+    `AgentFailure` for a graph that waits for a person.
+    """
+    if isinstance(output, dict):
+        if output.get("__interrupt__"):
+            raise AgentFailure(
+                "the graph stopped at an interrupt, and waits for a person; compile it without one"
+            )
+        if output.get("structured_response") is not None:
+            output = output["structured_response"]
+        elif isinstance(output.get("messages"), list) and output["messages"]:
+            output = output["messages"][-1]
+    if isinstance(output, AIMessage):
+        return _said(output)
+    if isinstance(output, BaseMessage):
+        return Unreadable(reason=f"the last message is of type {output.type}, and not the agent's answer")
+    if isinstance(output, str):
+        return _unfenced(output)
+    if isinstance(output, BaseModel) and not isinstance(output, Turn):
+        return output.model_dump(mode="json")
+    return output
+
+
+def _said(message: AIMessage) -> Any:
+    if message.invalid_tool_calls:
+        call = message.invalid_tool_calls[0]
+        reason = f"the arguments of {call['name']!r} are no JSON: {call['error']}"[:500]
+        return Unreadable(reason=reason, excerpt=str(call["args"])[:2_000])
+    if message.tool_calls:
+        return {
+            "tool_calls": [{"tool": call["name"], "arguments": call["args"]} for call in message.tool_calls]
+        }
+    return _unfenced(str(message.text))
+
+
+def _unfenced(text: str) -> str:
+    found = _FENCED.fullmatch(text) if len(text) <= MAX_CHARS else None
+    return found[1] if found else text
+
+
+def _model(runnable: Any) -> Any:
+    """Return the language model of a binding or a sequence, ``None`` where none is in sight."""
+    if isinstance(runnable, BaseLanguageModel):
+        return runnable
+    parts = [getattr(runnable, "bound", None), *getattr(runnable, "steps", ())]
+    return next((found for part in parts if part is not None and (found := _model(part)) is not None), None)
+
+
+def model_name(runnable: Any) -> str | None:
+    """Return the name of a runnable's model, where it is in sight."""
+    model = _model(runnable)
+    names = (getattr(model, "model_name", None), getattr(model, "model", None))
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def keys(runnable: Any) -> tuple[str, ...]:
+    """Return the secret values that a runnable's model holds."""
+    values = vars(_model(runnable)).values() if _model(runnable) is not None else ()
+    secrets = [value.get_secret_value() for value in values if hasattr(value, "get_secret_value")]
+    return tuple(secret for secret in secrets if isinstance(secret, str) and secret)

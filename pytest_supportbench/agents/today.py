@@ -1,0 +1,74 @@
+"""Which model or code a recorded agent would be today, found out without making the agent answer."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pytest_supportbench.agents import make_agent
+from pytest_supportbench.agents.python_callable import file_digest
+from pytest_supportbench.cassette_key import digests
+from pytest_supportbench.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from pytest_supportbench.agents.spec import AgentSpec
+
+SECONDS: Final = 4.0
+"""The longest wait for a model server that need not be there."""
+
+_FINGERPRINTED: Final = ("command", "local", "ollama")
+_MODULES: Final = ("python", "pydantic-ai", "langchain")
+
+
+def digests_today(spec: AgentSpec, root: Path) -> tuple[dict[str, str], str]:
+    """Return the digests that can be had now, and in words why there is none.
+
+    A model's digest is asked for once, within seconds; a module is looked at and not imported, a command not started.
+    Raises nothing where the package, the server or the file is not there.
+    """
+    if spec.kind in _MODULES:
+        digest = file_digest(_origin(spec.target.partition(":")[0], root))
+        return ({"module_sha256": digest}, "") if digest else ({}, "its module is not here")
+    if spec.kind not in _FINGERPRINTED:
+        return {}, f"agents of kind {spec.kind!r} have no digest"
+    found: dict[str, str] = {}
+    problem = ["no answer in time"]
+
+    def ask() -> None:
+        try:
+            agent = make_agent(spec, root)
+        except Exception:  # noqa: BLE001 - a broken package is as good as none
+            problem[0] = "it cannot be made here"
+            return
+        try:
+            if spec.kind == "ollama":
+                agent.check()
+            found.update(digests(agent.fingerprint()))
+            problem[0] = "" if found else "it has no digest"
+        except InfrastructureError as error:
+            problem[0] = f"its server is not there ({error.cause})"
+        except Exception:  # noqa: BLE001 - nothing that goes wrong here is of any consequence
+            problem[0] = "it cannot be reached here"
+        finally:
+            agent.close()
+
+    thread = threading.Thread(target=ask, name="supportbench-digest", daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    return ({}, problem[0]) if thread.is_alive() else (found, problem[0])
+
+
+def _origin(name: str, root: Path) -> str | None:
+    """Return the file of a module that nothing imports for this."""
+    places: list[str] = [*sys.path, str(root.resolve()), str(Path.cwd())]
+    origin = None
+    parts = name.split(".")
+    for number in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:number]), places)
+        if spec is None:
+            return None
+        origin, places = spec.origin, list(spec.submodule_search_locations or ())
+    return origin

@@ -1,0 +1,83 @@
+"""How one session uses its cassette: which agents are recorded, which are played, and what became of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_supportbench.cassette_key import folder_name, is_recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_supportbench.agents.base import LiveAgent
+    from pytest_supportbench.agents.replay import ReplayAgent
+    from pytest_supportbench.agents.spec import AgentSpec
+    from pytest_supportbench.cassette_record import CassetteRecorder
+    from pytest_supportbench.results import Result
+
+
+class CassetteUse:
+    """The cassette of a session, in ``folder`` if it has one. Agents of the kind ``replay`` bring their own.
+
+    ``agents`` are the configured ones by their ids; ``root`` is what folders are shown relative to.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        record: Literal["auto", "none", "all"],
+        agents: Mapping[str, AgentSpec],
+        root: Path,
+    ) -> None:
+        self._folder = folder
+        self._record = record
+        self._root = root
+        self._folders: Mapping[str, Path] = {}
+        self.recorder: CassetteRecorder | None = None
+        if self._folder is not None:
+            from pytest_supportbench.cassette_record import (  # noqa: PLC0415 - only runs with a cassette need it
+                CassetteRecorder,
+                folders,
+            )
+
+            self._folders = folders(self._folder, agents)
+            if record != "none":
+                self.recorder = CassetteRecorder(self._folder, record, agents)
+
+    def stand_in(self, name: str, spec: AgentSpec) -> ReplayAgent | None:
+        """Return what plays in an agent's place where nothing may be asked; ``None`` where the agent itself is to be.
+
+        Raises `UsageError` where its folder is damaged.
+        """
+        if self._folder is None or self._record != "none" or not is_recorded(spec):
+            return None
+        from pytest_supportbench.agents.replay import ReplayAgent  # noqa: PLC0415 - likewise
+
+        folder = self._folders.get(name) or self._folder / folder_name(spec)
+        return ReplayAgent(spec, self._root, folder=folder)
+
+    def facts(self, name: str, agent: LiveAgent) -> dict[str, Any]:
+        """Return what the run line says of an agent beside its fingerprint.
+
+        ``replayed`` is ``None`` where each episode line tells.
+        """
+        if self.recorder is None or not is_recorded(agent.spec):
+            return {}
+        from pytest_supportbench.agents.replay import shown  # noqa: PLC0415 - likewise
+
+        folder = shown(self.recorder.tapes(name, agent.spec).folder, self._root)
+        replayed = None if self._record == "auto" else "no"
+        return {"replayed": replayed, "cassette": folder, "record": self._record}
+
+    def note(self, result: Result, agent: LiveAgent | None) -> dict[str, Any] | None:
+        """Return what became of the cassette in an episode that this process ran, as a summary row carries it."""
+        if agent is None or agent.wants_reference:
+            return None
+        tapes = getattr(agent, "tapes", None)
+        if tapes is None and self.recorder is not None and is_recorded(agent.spec):
+            tapes = self.recorder.tapes(result.agent, agent.spec)
+        if tapes is None:
+            return None
+        note = tapes.noted(result.bound.suite.suite.name, result.bound.scenario.id, result.trial)
+        return None if note is None else note.to_json()

@@ -1,0 +1,122 @@
+"""Two agents on the same scenarios: what the second one won and lost against the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+Case: TypeAlias = tuple[str, str]
+"""A scenario by suite and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """The paired difference of ``agent`` against ``baseline``, over the scenarios that both have scored.
+
+    Each scenario counts once, by its pass rate: the share of its scored trials that passed. ``rate`` and
+    ``baseline_rate`` are the means of these. ``fixed`` are scenarios with a higher rate than the baseline's, ``broken``
+    those with a lower one; with one trial each that is failed to passed, and passed to failed. ``both_pass`` passed
+    every trial of both, ``both_fail`` none of either, and ``both_mixed`` some, at the same rate.
+
+    ``not_scored`` scenarios are left out since one of the two has only infrastructure errors there, ``not_run`` since
+    one of the two did not get there. ``errors`` counts the episodes with infrastructure errors, of both agents, in the
+    scenarios that are compared all the same.
+    """
+
+    agent: str
+    baseline: str
+    rate: float
+    baseline_rate: float
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    both_pass: int
+    both_fail: int
+    both_mixed: int
+    not_scored: int
+    not_run: int
+    errors: int
+    trials: int
+
+    @property
+    def scenarios(self) -> int:
+        """How many scenarios were compared."""
+        return len(self.fixed) + len(self.broken) + self.both_pass + self.both_fail + self.both_mixed
+
+    @property
+    def difference(self) -> float:
+        """The difference of the mean pass rates, from -1 to 1."""
+        return self.rate - self.baseline_rate
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as JSON data; rates are ``None`` where nothing could be compared."""
+        known = self.scenarios > 0
+        return {
+            "agent": self.agent,
+            "baseline": self.baseline,
+            "scenarios": self.scenarios,
+            "pass_rate": round(self.rate, 6) if known else None,
+            "baseline_pass_rate": round(self.baseline_rate, 6) if known else None,
+            "difference": round(self.difference, 6) if known else None,
+            "fixed": list(self.fixed),
+            "broken": list(self.broken),
+            "both_pass": self.both_pass,
+            "both_fail": self.both_fail,
+            "both_mixed": self.both_mixed,
+            "left_out": {"not_scored": self.not_scored, "not_run": self.not_run},
+            "errors": self.errors,
+        }
+
+
+def paired(agents: Mapping[str, Sequence[Row]]) -> tuple[Paired, ...]:
+    """Return every further agent beside the first one; ``agents`` has their summary rows by name, in order."""
+    if len(agents) < 2:  # noqa: PLR2004 - a comparison is of two
+        return ()
+    (baseline, first), *others = agents.items()
+    several = len({row["suite"] for rows in agents.values() for row in rows}) > 1
+    return tuple(_pair(name, rows, baseline, first, several=several) for name, rows in others)
+
+
+def _pair(agent: str, rows: Sequence[Row], baseline: str, first: Sequence[Row], *, several: bool) -> Paired:
+    ours, theirs = _rates(rows), _rates(first)
+    seen = _cases(rows) | _cases(first)
+    compared = sorted(ours.keys() & theirs.keys())
+    both_ran = _cases(rows) & _cases(first)
+    named = {case: f"{case[0]}/{case[1]}" if several else case[1] for case in compared}
+    equal = [ours[case] for case in compared if ours[case] == theirs[case]]
+    mean = 1 / len(compared) if compared else 0.0
+    return Paired(
+        agent=agent,
+        baseline=baseline,
+        rate=math.fsum(ours[case] for case in compared) * mean,
+        baseline_rate=math.fsum(theirs[case] for case in compared) * mean,
+        fixed=tuple(named[case] for case in compared if ours[case] > theirs[case]),
+        broken=tuple(named[case] for case in compared if ours[case] < theirs[case]),
+        both_pass=equal.count(Fraction(1)),
+        both_fail=equal.count(Fraction(0)),
+        both_mixed=sum(0 < rate < 1 for rate in equal),
+        not_scored=len(both_ran) - len(compared),
+        not_run=len(seen - both_ran),
+        errors=sum(row["verdict"] == "error" and _case(row) in named for row in (*rows, *first)),
+        trials=max((row["trial"] for row in (*rows, *first)), default=1),
+    )
+
+
+def _case(row: Row) -> Case:
+    return row["suite"], row["scenario"]
+
+
+def _cases(rows: Iterable[Row]) -> set[Case]:
+    return {_case(row) for row in rows}
+
+
+def _rates(rows: Iterable[Row]) -> dict[Case, Fraction]:
+    """Return the share of scored trials that passed, by scenario; exact, so that equal shares are equal."""
+    verdicts: dict[Case, list[bool]] = {}
+    for row in rows:
+        if row["verdict"] != "error":
+            verdicts.setdefault(_case(row), []).append(row["verdict"] == "passed")
+    return {case: Fraction(sum(passed), len(passed)) for case, passed in verdicts.items()}

@@ -1,0 +1,508 @@
+"""Behaviour of ``langchain:module:runnable``."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import pickle
+import socket
+import sys
+import time
+from typing import Any
+
+import frameworks
+import pytest
+from desk import bind
+from frameworks import BUNDLED, ROOT, ChatServer, app, bundled, decisions, judged
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import interrupt
+from projects import last_run, project, start
+from pydantic import BaseModel
+
+from pytest_supportbench.agents import make_agent, parse_spec
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.protocol import Turn
+
+KEY = "sk-plain-test-key"
+DONE = {"action": "answer", "message": "Done."}
+
+
+def native(step: list[Any]) -> AIMessage:
+    """Return a model's message of native tool calls."""
+    made = [{"name": name, "args": given, "id": f"c{n}"} for n, (name, given) in enumerate(step)]
+    return AIMessage("", tool_calls=made)
+
+
+def message(step: Any) -> AIMessage:
+    said = native(step) if isinstance(step, list) else AIMessage(json.dumps(step))
+    said.usage_metadata = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+    return said
+
+
+def model(*steps: Any) -> GenericFakeChatModel:
+    """Return a chat model that plays steps: lists of calls, decisions, or messages as they are."""
+    said = [step if isinstance(step, AIMessage | str) else message(step) for step in steps]
+    return GenericFakeChatModel(messages=iter(said))
+
+
+def loop(chat: Any, tools: Any, **options: Any) -> Any:
+    """Return a graph of the usual shape: the model calls tools until it answers."""
+
+    async def call_model(state: MessagesState) -> Any:
+        return {"messages": [await chat.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", call_model)
+    graph.add_node("tools", ToolNode(tools))
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", tools_condition)
+    graph.add_edge("tools", "model")
+    return graph.compile(**options)
+
+
+def single(node: Any, **options: Any) -> Any:
+    """Return a graph of one node."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("only", node)
+    graph.add_edge(START, "only")
+    graph.add_edge("only", END)
+    return graph.compile(**options)
+
+
+def run(monkeypatch, bound, support, **options):
+    name = app(monkeypatch, support=support)
+    return frameworks.run(bound, f"langchain:{name}:support", **options)
+
+
+def problem(monkeypatch, **objects):
+    name = app(monkeypatch, **objects)
+    with pytest.raises(UsageError) as caught:
+        make_agent(parse_spec(f"langchain:{name}:support", ROOT), ROOT)
+    return str(caught.value)
+
+
+@pytest.fixture
+def bound(tmp_path):
+    return bind(tmp_path)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_graph_with_the_oracles_decisions_gets_the_oracles_scores(monkeypatch, name):
+    """A graph built with the episode's tools is judged as the reference, check by check and call by call."""
+    scenario = bundled(name)
+    chat = model(*decisions(scenario))
+    result = run(monkeypatch, scenario, lambda tools: loop(chat, tools))
+    assert judged(result) == judged(frameworks.run(scenario, "oracle"))
+    spent = [turn.usage.prompt_tokens for turn in result.episode.turns if turn.usage is not None]
+    assert sum(spent) == 100 * len(decisions(scenario))
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_bare_model_with_the_oracles_decisions_gets_the_oracles_scores(monkeypatch, name):
+    """A chat model without a loop of its own takes the protocol's turns, native calls or JSON alike."""
+    scenario = bundled(name)
+    chat = model(*(turn.model_dump_json() for turn in scenario.scenario.reference))
+    result = run(monkeypatch, scenario, chat)
+    assert judged(result) == judged(frameworks.run(scenario, "oracle"))
+
+
+def test_a_real_client_reaches_a_real_server(monkeypatch):
+    """Through langchain-openai and HTTP, tools, schema, native calls and tokens arrive."""
+    scenario = bundled("memory/second-double-payment")
+    answers = [
+        frameworks.calls(*step) if isinstance(step, list) else frameworks.says(json.dumps(step))
+        for step in decisions(scenario)
+    ]
+    with ChatServer(*answers, keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+        result = run(monkeypatch, scenario, lambda tools: loop(chat.bind_tools(tools), tools))
+    assert judged(result) == judged(frameworks.run(scenario, "oracle"))
+    system, user = server.requests[0]["messages"]
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert scenario.scenario.policies[0] in system["content"]
+    assert not [line for line in system["content"].splitlines() if line.startswith("tools: ")]
+    schema = json.loads(system["content"].split("schema: ", 1)[1].splitlines()[0])
+    assert set(schema["properties"]) == {"action", "asks_for", "message"}
+    assert json.dumps(scenario.scenario.customer.message, ensure_ascii=False) in user["content"]
+    offered = {tool["function"]["name"]: tool["function"] for tool in server.requests[0]["tools"]}
+    assert set(offered) == set(scenario.scenario.tools)
+    assert "charge_id" in offered["issue_refund"]["parameters"]["properties"]
+    usage = result.episode.turns[-1].usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (100 * len(answers), 10 * len(answers))
+
+
+def test_the_documented_line_runs_under_pytest(plain, pytester):
+    """From the command line the runnable is judged, and results say what it was: target, model, hash of the module."""
+    project(pytester)
+    with ChatServer(
+        frameworks.says('{"action": "answer", "message": "We are open from nine to five."}'), keep_alive=False
+    ) as server:
+        pytester.makepyfile(
+            shop=f"""
+            from langchain_openai import ChatOpenAI
+
+            support = ChatOpenAI(model="m", base_url="{server.url}", api_key="{KEY}")
+            """
+        )
+        outcome = plain("desk", "--supportbench-agent=langchain:shop:support")
+    outcome.assert_outcomes(passed=1)
+    (agent,) = last_run(pytester).run["agents"]
+    assert (agent["kind"], agent["target"], agent["model"]) == ("langchain", "shop:support", "m")
+    assert len(agent["module_sha256"]) == 64
+
+
+def test_a_dead_model_server_is_an_error_of_the_run(plain, pytester):
+    """Nothing listens: exit code 10 with the cause and what to do, and no verdict about the agent."""
+    project(pytester)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    pytester.makepyfile(
+        shop=f"""
+        from langchain_openai import ChatOpenAI
+
+        support = ChatOpenAI(model="m", base_url="http://127.0.0.1:{port}/v1", api_key="{KEY}", max_retries=0)
+        """
+    )
+    outcome = plain("desk", "--supportbench-agent=langchain:shop:support")
+    assert outcome.ret == 10
+    outcome.assert_outcomes(errors=1)
+    outcome.stdout.fnmatch_lines(["*connection_refused*", "*correct the base URL*"])
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "cause"),
+    [
+        (500, {"error": {"message": "broken"}}, "server_error"),
+        (401, {"error": {"message": f"bad key {KEY}"}}, "unauthorised"),
+        (404, {"error": {"message": "no model m", "code": "model_not_found"}}, "model_missing"),
+        (429, {"error": {"message": "slow down"}}, "rate_limited"),
+        (
+            400,
+            {"error": {"message": "maximum context length", "code": "context_length_exceeded"}},
+            "context_overflow",
+        ),
+    ],
+)
+def test_what_a_model_server_refuses_is_an_error_with_a_cause(monkeypatch, bound, status, body, cause):
+    """A status of the model server is an error with cause and remedy, also from inside a graph, without the key."""
+    with ChatServer((status, body), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+        bare = run(monkeypatch, bound, chat)
+        inside = run(monkeypatch, bound, lambda tools: loop(chat.bind_tools(tools), tools))
+    assert {bare.verdict, inside.verdict} == {"error"}
+    assert {bare.episode.error.cause, inside.episode.error.cause} == {cause}
+    assert bare.episode.error.remedy
+    assert KEY not in str(bare.episode.error)
+
+
+def test_a_model_server_that_hangs_is_a_time_out_of_its_own(monkeypatch, bound):
+    """The time-out of the model's own settings is the server's failure, not the episode's limit."""
+    with ChatServer(lambda _body: time.sleep(2) or frameworks.says(""), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0, timeout=0.2)
+        result = run(monkeypatch, bound, chat)
+    assert result.episode.error.cause == "time_out"
+
+
+def test_a_crash_in_the_users_code_is_the_agents_failure(monkeypatch, bound):
+    """An exception in a node fails the agent, network errors included, and the record ends with where it came from."""
+
+    def lost(_state):
+        raise LookupError("no such shelf")
+
+    def unreachable(_state):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    result = run(monkeypatch, bound, single(lost))
+    assert result.verdict == "failed"
+    assert result.episode.failure.startswith("LookupError: no such shelf")
+    assert __file__ in result.episode.failure
+    assert run(monkeypatch, bound, single(unreachable)).episode.ending == "agent_failed"
+
+
+def test_leaving_python_is_the_agents_failure(monkeypatch, bound):
+    """``sys.exit`` in the user's code fails the agent; the event loop that others share goes on."""
+    leaves = run(monkeypatch, bound, RunnableLambda(lambda _messages: sys.exit("bye")), timeout=10)
+    assert leaves.episode.failure.startswith("SystemExit: bye")
+
+
+def test_a_graph_that_goes_in_circles_has_failed(monkeypatch, bound):
+    """LangGraph's own limit of steps is the agent's failure."""
+    wanted = [[("get_charge", {"charge_id": "ch_204"})]] * 60
+    result = run(monkeypatch, bound, lambda tools: loop(model(*wanted), tools).with_config(recursion_limit=9))
+    assert result.verdict == "failed"
+    assert "GraphRecursionError" in result.episode.failure
+
+
+def test_the_time_limit_cancels_the_run(monkeypatch, bound):
+    """At the episode's limit a waiting graph is cancelled and the episode has failed."""
+    cancelled = []
+
+    async def wait(_state):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    start_of_run = time.perf_counter()
+    result = run(monkeypatch, bound, single(wait), timeout=0.5)
+    assert result.episode.ending == "time_limit"
+    assert cancelled
+    assert time.perf_counter() - start_of_run < 10
+
+
+def test_a_hanging_synchronous_runnable_never_holds_up_the_end(pytester):
+    """Blocking code in a thread fails its episode at the limit, and the process ends without waiting for it."""
+    project(pytester)
+    pytester.makepyfile(
+        shop="""
+        import time
+
+        from langchain_core.runnables import RunnableLambda
+
+        support = RunnableLambda(lambda messages: time.sleep(120))
+        """
+    )
+    begun = time.perf_counter()
+    process = start(
+        pytester, "desk", "--supportbench-agent=langchain:shop:support", "--supportbench-timeout=1"
+    )
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, output + errors
+    assert "limit is 1 s" in output
+    assert time.perf_counter() - begun < 60
+
+
+def test_what_a_tool_refuses_goes_back_as_data(monkeypatch, bound):
+    """A refused call is recorded, the model reads why, and the run goes on."""
+    seen = []
+
+    def build(tools):
+        graph = loop(model([("get_charge", {"charge_id": 7, "self": 1, "config": {}})], DONE), tools)
+        return graph | RunnableLambda(lambda state: seen.append(state) or state)
+
+    result = run(monkeypatch, bound, build)
+    (call,) = result.episode.calls
+    assert call.status == "refused"
+    assert call.arguments == {"charge_id": 7, "self": 1, "config": {}}
+    (returned,) = [item for item in seen[0]["messages"] if isinstance(item, ToolMessage)]
+    assert json.loads(returned.content)["error"]["code"] == "invalid_arguments"
+    assert result.episode.ending == "acted"
+
+
+def test_calls_of_one_message_happen_in_its_order(monkeypatch, bound):
+    """Several calls in one message of the model are executed as they stand in it."""
+    wanted = [("add_note", {"customer_id": "cus_1", "text": str(number)}) for number in range(8)]
+    result = run(monkeypatch, bound, lambda tools: loop(model(wanted, DONE), tools))
+    assert [call.arguments["text"] for call in result.episode.calls] == [str(number) for number in range(8)]
+
+
+def test_tools_are_the_episodes_own(monkeypatch, bound):
+    """A runnable is built once for each episode, also by a coroutine, and its tools work without a loop too."""
+    built = []
+
+    async def build(tools):
+        built.append([tool.name for tool in tools])
+        charge = next(tool for tool in tools if tool.name == "get_charge")
+
+        def answer(_messages):
+            return {**DONE, "message": json.loads(charge.invoke({"charge_id": "ch_204"}))["result"]["amount"]}
+
+        return RunnableLambda(answer)
+
+    result = run(monkeypatch, bound, build)
+    assert len(built) == 1
+    assert set(built[0]) == set(bound.scenario.tools)
+    assert result.episode.turns[-1].turn.message == "49.00"
+
+
+def build_by_name(chat=None, *, tools=None):
+    return loop(chat or model([("get_charge", {"charge_id": "ch_204"})], DONE), tools)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [build_by_name, functools.partial(build_by_name, None), lambda desk: build_by_name(tools=desk)],
+    ids=["keyword", "partial", "only parameter"],
+)
+def test_builders_get_the_tools_by_name_or_alone(monkeypatch, bound, build):
+    """A parameter named tools gets them wherever it stands; a single parameter of another name gets them too."""
+    result = run(monkeypatch, bound, build)
+    assert [call.status for call in result.episode.calls] == ["ok"]
+
+
+def test_a_graph_with_a_memory_gets_a_fresh_thread(monkeypatch):
+    """A checkpointer carries nothing from reply to reply, since the messages have the whole conversation."""
+    scenario = bundled("memory/seats-for-the-next-course")
+    saver = InMemorySaver()
+    seen = []
+
+    class Watching(GenericFakeChatModel):
+        def _generate(self, messages, *args, **kwargs):
+            seen.append(messages)
+            return super()._generate(messages, *args, **kwargs)
+
+    lookup, question, *rest = decisions(scenario)
+    chat = Watching(messages=iter([message(step) for step in (lookup, question, *rest)]))
+    result = run(monkeypatch, scenario, lambda tools: loop(chat, tools, checkpointer=saver))
+    assert result.score.strict
+    after = seen[2]
+    assert len(after) == 2
+    assert f'"tool":"{lookup[0][0]}"' in after[1].content
+    assert json.dumps(question["message"], ensure_ascii=False) in after[1].content
+    assert json.dumps(scenario.scenario.customer.replies[0].message, ensure_ascii=False) in after[1].content
+
+
+class Decision(BaseModel):
+    action: str
+    message: str
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        DONE,
+        json.dumps(DONE),
+        f"```json\n{json.dumps(DONE)}\n```",
+        f"\n```\n{json.dumps(DONE, indent=1)}\n```\n",
+        AIMessage(json.dumps(DONE)),
+        AIMessage([{"type": "text", "text": json.dumps(DONE)}]),
+        Turn(**DONE),
+        Decision(**DONE),
+        {"messages": [HumanMessage("?"), AIMessage(json.dumps(DONE))]},
+        {"messages": [AIMessage("prose")], "structured_response": Decision(**DONE)},
+        {"messages": [AIMessage("prose")], "structured_response": DONE},
+    ],
+    ids=[
+        "mapping",
+        "text",
+        "fenced",
+        "plainly fenced",
+        "message",
+        "message of blocks",
+        "Turn",
+        "model",
+        "state",
+        "state with a model",
+        "state with a mapping",
+    ],
+)
+def test_a_turn_may_come_in_many_shapes(monkeypatch, bound, output):
+    """Mapping, model, JSON text, fenced or not, message, and the state of a graph are all read as a turn."""
+    result = run(monkeypatch, bound, RunnableLambda(lambda _messages: output))
+    assert result.episode.ending == "acted"
+    assert result.episode.turns[-1].turn.action == "answer"
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("Certainly! {}", "the reply is no JSON"),
+        (f"Here it is:\n```json\n{json.dumps(DONE)}\n```", "the reply is no JSON"),
+        (ToolMessage("x", tool_call_id="1"), "of type tool"),
+        (7, "the reply is a int"),
+        (
+            AIMessage("", invalid_tool_calls=[{"name": "x", "args": "{", "id": "1", "error": "cut"}]),
+            "the arguments of 'x' are no JSON",
+        ),
+    ],
+)
+def test_other_answers_go_back_with_the_reason(monkeypatch, bound, output, reason):
+    """What is no turn is recorded as an invalid reply, and the agent reads why once."""
+    seen = []
+
+    def answer(messages):
+        seen.append(messages)
+        return output if len(seen) == 1 else DONE
+
+    result = run(monkeypatch, bound, RunnableLambda(answer))
+    assert reason in result.episode.turns[0].invalid
+    assert reason in seen[1][-1].content
+    assert result.episode.ending == "acted"
+
+
+def test_native_calls_of_a_bare_model_become_the_turns_calls(monkeypatch, bound):
+    """Calls that a model made and nobody executed are executed by the episode, and their results come back."""
+    chat = model([("get_charge", {"charge_id": "ch_204"})], DONE)
+    result = run(monkeypatch, bound, chat)
+    first, second = result.episode.turns
+    assert [call.tool for call in first.turn.tool_calls] == ["get_charge"]
+    assert second.turn.action == "answer"
+    assert result.episode.calls[0].status == "ok"
+
+
+def test_an_interrupt_is_said_in_words(monkeypatch, bound):
+    """A graph that waits for a person cannot be judged, and the failure says what stopped it."""
+    result = run(monkeypatch, bound, single(lambda _state: interrupt("sure?"), checkpointer=InMemorySaver()))
+    assert "stopped at an interrupt" in result.episode.failure
+
+
+def test_chains_take_messages(monkeypatch, bound):
+    """A prompt with a placeholder for messages gets them by name, and a bare model or function as a list."""
+    prompt = ChatPromptTemplate.from_messages([("system", "Be kind."), ("placeholder", "{messages}")])
+    result = run(monkeypatch, bound, prompt | model(DONE) | StrOutputParser())
+    assert result.episode.ending == "acted"
+    assert result.episode.turns[-1].usage.prompt_tokens == 100
+
+
+def test_objects_that_are_no_runnable_are_told_apart(monkeypatch):
+    """Each mistake in the object has a message that says what to name instead."""
+
+    async def later():
+        return None
+
+    def broken():
+        raise OSError("no configuration")
+
+    narrow = ChatPromptTemplate.from_messages([("human", "{question}")]) | model(DONE)
+    assert "support is a str; name a Runnable" in problem(monkeypatch, support="text")
+    assert "returned is a coroutine" in problem(monkeypatch, support=later)
+    assert "returned is a NoneType" in problem(monkeypatch, support=lambda: None)
+    assert "takes other parameters" in problem(monkeypatch, support=lambda a, b: None)
+    assert "OSError: no configuration" in problem(monkeypatch, support=broken)
+    assert "did you mean 'suport'?" in problem(monkeypatch, suport=1)
+    assert "its input has question" in problem(monkeypatch, support=narrow)
+
+
+def test_a_builder_that_builds_nothing_fails_its_episodes(monkeypatch, bound):
+    """What a builder does wrong is said in the episode, since it cannot be known before."""
+    result = run(monkeypatch, bound, lambda tools: None)
+    assert "returned is a NoneType; name a Runnable" in result.episode.failure
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    """Without the framework the message has the command that installs it."""
+    for name in [name for name in sys.modules if name.startswith("langchain_core")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "pytest_supportbench.agents.langchain_parts", raising=False)
+    monkeypatch.delattr("pytest_supportbench.agents.langchain_parts", raising=False)
+    text = problem(monkeypatch, support=1)
+    assert "needs the package 'langchain_core'" in text
+    assert 'pip install "pytest-supportbench[langchain]"' in text
+
+
+def test_agents_pickle_by_their_spec(monkeypatch):
+    """The adapter travels as its spec, and is made anew where it arrives."""
+    name = app(monkeypatch, support=model(DONE))
+    agent = make_agent(parse_spec(f"langchain:{name}:support", ROOT), ROOT)
+    assert pickle.loads(pickle.dumps(agent)).fingerprint() == agent.fingerprint()
+
+
+def test_nothing_but_the_model_is_reached(monkeypatch, bound):
+    """Unless the user's environment switches tracing on, the framework opens no connection of its own."""
+    reached = []
+    monkeypatch.setattr(socket.socket, "connect", lambda _self, address: reached.append(address))
+    monkeypatch.setattr(socket.socket, "connect_ex", lambda _self, address: reached.append(address) or 1)
+    chat = model([("get_charge", {"charge_id": "ch_204"})], DONE)
+    run(monkeypatch, bound, lambda tools: loop(chat, tools))
+    assert reached == []
