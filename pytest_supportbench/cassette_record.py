@@ -35,6 +35,18 @@ def folders(root: Path, agents: Mapping[str, AgentSpec]) -> dict[str, Path]:
     return found
 
 
+class Folders:
+    """Where each agent's part of a cassette is: configured ones have theirs from the start, others when asked for."""
+
+    def __init__(self, root: Path, agents: Mapping[str, AgentSpec]) -> None:
+        self._root = root
+        self._known = folders(root, agents)
+
+    def of(self, name: str, spec: AgentSpec) -> Path:
+        """Return the folder of an agent by its id in the session."""
+        return self._known.get(name) or self._root / folder_name(spec)
+
+
 class CassetteRecorder:
     """Plays what is there and asks for the rest (``auto``), or asks for everything anew (``all``).
 
@@ -43,8 +55,7 @@ class CassetteRecorder:
 
     def __init__(self, root: Path, mode: Literal["auto", "all"], agents: Mapping[str, AgentSpec]) -> None:
         self.mode = mode
-        self._root = root
-        self._folders = folders(root, agents)
+        self._folders = Folders(root, agents)
         self._tapes: dict[str, Tapes] = {}
         self._again: dict[tuple[str, str, str, int], tuple[int, str]] = {}
         self._lock = threading.Lock()
@@ -53,7 +64,7 @@ class CassetteRecorder:
         """Return the folder of an agent."""
         with self._lock:
             if name not in self._tapes:
-                self._tapes[name] = Tapes(self._folders.get(name) or self._root / folder_name(spec))
+                self._tapes[name] = Tapes(self._folders.of(name, spec))
             return self._tapes[name]
 
     def wrap(self, case: Case, name: str, agent: LiveAgent, ask: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_supportbench.cassette_key import folder_name, is_recorded
+from pytest_supportbench.cassette_key import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.base import LiveAgent
     from pytest_supportbench.agents.replay import ReplayAgent
     from pytest_supportbench.agents.spec import AgentSpec
-    from pytest_supportbench.cassette_record import CassetteRecorder
+    from pytest_supportbench.cassette_record import CassetteRecorder, Folders
     from pytest_supportbench.results import Result
 
 
@@ -30,32 +30,31 @@ class CassetteUse:
         agents: Mapping[str, AgentSpec],
         root: Path,
     ) -> None:
-        self._folder = folder
         self._record = record
         self._root = root
-        self._folders: Mapping[str, Path] = {}
+        self._played: Folders | None = None
         self.recorder: CassetteRecorder | None = None
-        if self._folder is not None:
+        if folder is not None:
             from pytest_supportbench.cassette_record import (  # noqa: PLC0415 - only runs with a cassette need it
                 CassetteRecorder,
-                folders,
+                Folders,
             )
 
-            self._folders = folders(self._folder, agents)
-            if record != "none":
-                self.recorder = CassetteRecorder(self._folder, record, agents)
+            if record == "none":
+                self._played = Folders(folder, agents)
+            else:
+                self.recorder = CassetteRecorder(folder, record, agents)
 
     def stand_in(self, name: str, spec: AgentSpec) -> ReplayAgent | None:
         """Return what plays in an agent's place where nothing may be asked; ``None`` where the agent itself is to be.
 
         Raises `UsageError` where its folder is damaged.
         """
-        if self._folder is None or self._record != "none" or not is_recorded(spec):
+        if self._played is None or not is_recorded(spec):
             return None
         from pytest_supportbench.agents.replay import ReplayAgent  # noqa: PLC0415 - likewise
 
-        folder = self._folders.get(name) or self._folder / folder_name(spec)
-        return ReplayAgent(spec, self._root, folder=folder)
+        return ReplayAgent(spec, self._root, folder=self._played.of(name, spec))
 
     def facts(self, name: str, agent: LiveAgent) -> dict[str, Any]:
         """Return what the run line says of an agent beside its fingerprint.

@@ -177,3 +177,44 @@ def assert_fails(scored: Score, dimension: str, code: str | None = None, check: 
         assert code in scored.codes, scored.violations
     if check is not None:
         assert check in failures(scored)[dimension], failures(scored)
+
+
+VERIFY = call("verify_identity", customer_id="cus_1", method="email", code="482913")
+UPDATE = call("update_contact", customer_id="cus_1", email="new@example.com")
+
+
+def gated(folder: Path, **changes: Any) -> BoundScenario:
+    """Return a scenario where the e-mail address may change once the identity is proven.
+
+    ``changes`` are those of the required change.
+    """
+    return bind(
+        folder,
+        tools=["verify_identity", "update_contact"],
+        expected={
+            "actions": ["update_account"],
+            "escalation": "must_not",
+            "calls": [
+                {
+                    "id": "verify",
+                    "tool": "verify_identity",
+                    "args": {"customer_id": "cus_1", "code": "482913"},
+                    "exact": False,
+                    "result": {"verified": True},
+                },
+                {
+                    "id": "update",
+                    "tool": "update_contact",
+                    "args": {"customer_id": "cus_1", "email": "new@example.com"},
+                    "after": ["verify"],
+                    **changes,
+                },
+            ],
+            "state": {"customers.cus_1.email": "new@example.com", "verifications.ver_1001": {"any": True}},
+            "because": ["contact-change"],
+        },
+        reference=[
+            {"tool_calls": [VERIFY]},
+            {"action": "update_account", "message": "Done.", "tool_calls": [UPDATE]},
+        ],
+    )

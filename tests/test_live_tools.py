@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from desk import bind, call, failures, refund, turn
+from desk import UPDATE, VERIFY, bind, failures, gated, refund, turn
 from hypothesis import given
 from hypothesis import strategies as st
 from stubs import StubAgent
@@ -30,40 +30,10 @@ if TYPE_CHECKING:
 FINAL = {"action": "refund", "message": "I refunded 49.00 USD."}
 ARGUMENTS = refund()["arguments"]
 
-VERIFY = call("verify_identity", customer_id="cus_1", method="email", code="482913")
-CHANGE = call("update_contact", customer_id="cus_1", email="new@example.com")
-
 
 @pytest.fixture
 def bound(tmp_path: Path) -> Any:
     return bind(tmp_path)
-
-
-def verified_change(folder: Path) -> BoundScenario:
-    """Return a scenario whose change needs a verification that came back before."""
-    return bind(
-        folder,
-        tools=["verify_identity", "update_contact"],
-        expected={
-            "actions": ["update_account"],
-            "escalation": "must_not",
-            "calls": [
-                {
-                    "id": "verify",
-                    "tool": "verify_identity",
-                    "args": {"customer_id": "cus_1", "method": "email", "code": "482913"},
-                    "result": {"verified": True},
-                },
-                {
-                    "id": "change",
-                    "tool": "update_contact",
-                    "args": {"customer_id": "cus_1", "email": "new@example.com"},
-                    "after": ["verify"],
-                },
-            ],
-            "because": ["contact-change"],
-        },
-    )
 
 
 def live(bound: BoundScenario, work: Callable[[LiveTools, Any], Any], **limits: Any) -> Any:
@@ -124,16 +94,16 @@ def test_later_replies_see_earlier_live_calls(bound: Any):
 
 def test_a_condition_that_came_back_live_counts_as_seen_before(tmp_path: Path):
     """Verify and change in one turn is not verified; one live call after the other is."""
-    bound = verified_change(tmp_path)
+    bound = gated(tmp_path)
     final = {"action": "update_account", "message": "I changed your e-mail address to new@example.com."}
 
     def work(tools: LiveTools, observation: Any) -> Any:
-        for step in (VERIFY, CHANGE):
+        for step in (VERIFY, UPDATE):
             assert tools.call(step["tool"], step["arguments"]).status == "ok"
         return final
 
     def blind(tools: LiveTools, observation: Any) -> Any:
-        return turn(final["action"], final["message"], VERIFY, CHANGE)
+        return turn(final["action"], final["message"], VERIFY, UPDATE)
 
     assert failures(score_episode(bound, live(bound, work))).get("policy", []) == []
     assert failures(score_episode(bound, live(bound, blind)))["policy"]

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from desk import (
     EXPECTED,
+    UPDATE,
+    VERIFY,
     assert_fails,
     assert_passes,
     bind,
     call,
     failures,
+    gated,
     play,
     refund,
     score,
@@ -276,44 +279,6 @@ def test_yen_have_no_decimals(tmp_path: Path):
     assert episode.changes == ()
     assert_fails(bad, "tool_use", check="call:refund")
     assert_passes(score(bound, turn("refund", "I refunded 1500 JPY.", call("issue_refund", **args))))
-
-
-def gated(tmp_path: Path, **changes: Any) -> Any:
-    """Return a scenario where the e-mail address may change once the identity is proven."""
-    return bind(
-        tmp_path,
-        tools=["verify_identity", "update_contact"],
-        expected={
-            "actions": ["update_account"],
-            "escalation": "must_not",
-            "calls": [
-                {
-                    "id": "verify",
-                    "tool": "verify_identity",
-                    "args": {"customer_id": "cus_1", "code": "482913"},
-                    "exact": False,
-                    "result": {"verified": True},
-                },
-                {
-                    "id": "update",
-                    "tool": "update_contact",
-                    "args": {"customer_id": "cus_1", "email": "new@example.com"},
-                    "after": ["verify"],
-                    **changes,
-                },
-            ],
-            "state": {"customers.cus_1.email": "new@example.com", "verifications.ver_1001": {"any": True}},
-            "because": ["contact-change"],
-        },
-        reference=[
-            {"tool_calls": [VERIFY]},
-            {"action": "update_account", "message": "Done.", "tool_calls": [UPDATE]},
-        ],
-    )
-
-
-VERIFY = call("verify_identity", customer_id="cus_1", method="email", code="482913")
-UPDATE = call("update_contact", customer_id="cus_1", email="new@example.com")
 
 
 def test_to_verify_and_change_in_one_turn_is_not_verified(tmp_path: Path):

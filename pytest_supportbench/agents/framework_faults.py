@@ -11,9 +11,9 @@ import socket
 from typing import Final
 
 from pytest_supportbench.agents.base import public_text
+from pytest_supportbench.agents.fault_text import one_line
 from pytest_supportbench.errors import InfrastructureError
 
-MAX_DETAIL_CHARS: Final = 300
 MAX_LINKS: Final = 20
 """How many causes of an exception are looked at."""
 
@@ -58,8 +58,7 @@ def explain(error: BaseException, where: str, packages: tuple[str, ...]) -> Infr
     if cause is None:
         return None
     what, remedy = _KNOWN[cause]
-    detail = " ".join(str(public_text(str(error) or type(error).__name__)).split())[:MAX_DETAIL_CHARS]
-    detail = detail.encode("utf-8", "backslashreplace").decode()
+    detail = one_line(str(public_text(str(error) or type(error).__name__)))
     return InfrastructureError(cause, f"{where}: {what} ({detail})", remedy)
 
 

@@ -11,12 +11,12 @@ from urllib.parse import urljoin
 
 import httpx
 
+from pytest_supportbench.agents.fault_text import one_line
 from pytest_supportbench.agents.http_exchange import CONNECT_SECONDS, Answer, CutAnswer
 from pytest_supportbench.agents.spec import public
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 from pytest_supportbench.redaction import Redactor
 
-MAX_DETAIL_CHARS: Final = 300
 MAX_BODY_CHARS: Final = 500
 
 _SETUP: Final = {
@@ -65,7 +65,9 @@ def from_status(answer: Answer, place: Place) -> InfrastructureError | AgentFail
 def from_exception(error: Exception, place: Place) -> InfrastructureError | AgentFailure:
     """Return the error that an exception of the exchange amounts to."""
     if isinstance(error, CutAnswer):
-        text = f"POST {place.address}: the answer broke off ({_line(str(error))}){_body(error.answer, place)}"
+        text = (
+            f"POST {place.address}: the answer broke off ({one_line(str(error))}){_body(error.answer, place)}"
+        )
         return AgentFailure(text)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         return from_connecting(error, place)
@@ -116,7 +118,7 @@ def _unreachable(place: Place) -> InfrastructureError:
 
 def _tls(error: ssl.SSLError, place: Place) -> InfrastructureError:
     if isinstance(error, ssl.SSLCertVerificationError):
-        text = f"{place.address}: its certificate is not trusted ({_line(error.verify_message)})"
+        text = f"{place.address}: its certificate is not trusted ({one_line(error.verify_message)})"
         remedy = "name the file of the CA that signed it with the option ca_file of an agent file"
         if "expired" in error.verify_message:
             remedy = "renew the certificate"
@@ -135,7 +137,7 @@ def _redirect(answer: Answer, place: Place) -> str:
     if not location:
         return "nowhere"
     try:
-        return _line(public(urljoin(place.address, location)))
+        return one_line(public(urljoin(place.address, location)))
     except ValueError:
         return "no address"
 
@@ -169,8 +171,4 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _detail(error: BaseException) -> str:
-    return _line(str(error) or type(error).__name__)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:MAX_DETAIL_CHARS].encode("utf-8", "backslashreplace").decode()
+    return one_line(str(error) or type(error).__name__)

@@ -13,10 +13,9 @@ import httpx
 import ollama
 from pydantic import ValidationError
 
+from pytest_supportbench.agents.fault_text import chain, one_line
 from pytest_supportbench.agents.retries import Transient, retry_after
 from pytest_supportbench.errors import InfrastructureError
-
-MAX_DETAIL_CHARS: Final = 300
 
 FAULTS: Final = (
     httpx.HTTPError,
@@ -84,7 +83,7 @@ def to_raise(error: BaseException, place: Place) -> Transient | InfrastructureEr
     found = explain(error, place)
     if isinstance(error, ollama.ResponseError) and error.status_code in _RETRIED_STATUS:
         # The client keeps the status and drops the headers; they are with what it came from.
-        responses = (link.response for link in _chain(error) if isinstance(link, httpx.HTTPStatusError))
+        responses = (link.response for link in chain(error) if isinstance(link, httpx.HTTPStatusError))
         return Transient(found, next((retry_after(response.headers) for response in responses), None))
     return Transient(found) if found.cause in _RETRIED_CAUSE else found
 
@@ -114,7 +113,7 @@ def _cause(error: BaseException) -> str:  # noqa: PLR0911 - one line for each ki
     if isinstance(error, httpx.TimeoutException):
         return "time_out"
     if isinstance(error, ConnectionError | httpx.ConnectError):
-        unknown = any(isinstance(link, socket.gaierror) for link in _chain(error))
+        unknown = any(isinstance(link, socket.gaierror) for link in chain(error))
         return "unknown_host" if unknown else "connection_refused"
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
         return "bad_host"
@@ -150,20 +149,10 @@ def _detail(error: BaseException) -> str:
             for item in error.errors(include_url=False)[:3]
         )
     elif isinstance(error, ConnectionError):
-        text = str(_chain(error)[-1])
+        text = str(chain(error)[-1])
     else:
         text = str(error) or type(error).__name__
-    return " ".join(text.split())[:MAX_DETAIL_CHARS].encode("utf-8", "backslashreplace").decode()
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an exception and what it came from; the client hides the cause with ``from None``."""
-    links: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in links:
-        links.append(link)
-        link = link.__cause__ or link.__context__
-    return links
+    return one_line(text)
 
 
 _WHAT: Final = {

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from pytest_supportbench.agents.fault_text import MAX_DETAIL_CHARS
 from pytest_supportbench.agents.native_tools import Answer, NativeCall
-from pytest_supportbench.agents.openai_faults import MAX_DETAIL_CHARS, Place, fault, said_in, said_to_raise
+from pytest_supportbench.agents.openai_faults import Place, fault, said_in, said_to_raise
 from pytest_supportbench.protocol import Unreadable, Usage
 
 MAX_COUNT: Final = 10**12

@@ -16,11 +16,10 @@ from typing import Any, Final
 import httpx2
 import openai
 
+from pytest_supportbench.agents.fault_text import MAX_DETAIL_CHARS, chain, one_line
 from pytest_supportbench.agents.openai_access import TooLongError
 from pytest_supportbench.agents.retries import Transient, retry_after
 from pytest_supportbench.errors import InfrastructureError
-
-MAX_DETAIL_CHARS: Final = 300
 
 _MASKED: Final = re.compile(r"\S*\*{3}\S*")
 
@@ -187,10 +186,10 @@ def cause_of(said: Said) -> str:
 
 
 def _cause(error: BaseException) -> str:  # noqa: PLR0911 - one line for each kind of exception
-    chain = _chain(error)
+    links = chain(error)
 
     def among(*kinds: type[BaseException]) -> bool:
-        return any(isinstance(link, kinds) for link in chain)
+        return any(isinstance(link, kinds) for link in links)
 
     if among(TooLongError):
         return "answer_too_long"
@@ -209,25 +208,15 @@ def _cause(error: BaseException) -> str:  # noqa: PLR0911 - one line for each ki
     return "not_json" if isinstance(error, ValueError) else "invalid_response"
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    links: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in links:
-        links.append(link)
-        link = link.__cause__ or link.__context__
-    return links
-
-
 def _detail(error: BaseException) -> str:
     """Return what the innermost exception says; the client's own text is the same for all of them."""
-    last = next((str(link) for link in reversed(_chain(error)) if str(link)), "")
+    last = next((str(link) for link in reversed(chain(error)) if str(link)), "")
     return last or type(error).__name__
 
 
 def _line(text: str) -> str:
     """Return a text as one bounded line; a key of which some letters are masked is masked whole."""
-    line = _MASKED.sub("***", " ".join(text.split()))
-    return line[:MAX_DETAIL_CHARS].encode("utf-8", "backslashreplace").decode()
+    return one_line(_MASKED.sub("***", text))
 
 
 def _remedy(cause: str, detail: str, place: Place) -> str:
