@@ -256,7 +256,8 @@ def test_a_hung_process_is_killed_at_the_limit_and_the_next_episode_has_a_new_on
         import json, sys, time
         for line in sys.stdin:
             print("working", file=sys.stderr, flush=True)
-            if "hang" in line:
+            if "STAND STILL" in line:
+                sys.stdout = open(sys.stdout.fileno(), "w", buffering=8192)
                 print('{"action": "answer"}')  # without a flush, so that it stays in the buffer
                 time.sleep(60)
             print('{"action": "answer"}', flush=True)
@@ -265,7 +266,7 @@ def test_a_hung_process_is_killed_at_the_limit_and_the_next_episode_has_a_new_on
     (first,) = marked(agent)
     begin = time.monotonic()
     with pytest.raises(AgentFailure, match=r"no line within 0\.5 s; .*flush=True") as caught:
-        asked(agent, 0.5, "hang")
+        asked(agent, 0.5, "STAND STILL")
     assert time.monotonic() - begin < 3
     assert "standard error:\nworking" in str(caught.value)
     assert marked(agent) == []
