@@ -121,7 +121,6 @@ def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of a session. Raises `pytest.UsageError` naming the option, its value and the remedy."""
     root = config.rootpath
     try:
-        results = _value(config, "results")
         return Settings(
             root=root,
             agents=_agents(config, root),
@@ -129,7 +128,7 @@ def read_settings(config: pytest.Config) -> Settings:
             concurrency=_number(config, "concurrency", int, 1, None),
             max_turns=_number(config, "max_turns", int, 1, 6) or 6,
             timeout=_number(config, "timeout", float, 0.001, 120.0) or 120.0,
-            results=(config.invocation_params.dir / results) if results else None,
+            results=_path(config, "results"),
             cassette=_cassette(config),
             record=_record(config),
             max_tokens=_number(config, "max_tokens", int, 1, None),
@@ -142,12 +141,9 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def _cassette(config: pytest.Config) -> Path | None:
-    text = _value(config, "cassette")
-    if not text:
-        return None
-    path = config.invocation_params.dir / text
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"--supportbench-cassette: {text!r} is a file; name a folder, which may be new")
+    path = _path(config, "cassette")
+    if path is not None and path.exists() and not path.is_dir():
+        raise UsageError(f"--supportbench-cassette: {str(path)!r} is a file; name a folder, which may be new")
     return path
 
 
@@ -196,11 +192,22 @@ def _is_results(path: Path) -> bool:
 
 
 def _value(config: pytest.Config, name: str) -> str:
-    given = config.getoption(f"supportbench_{name}")
-    if given:
-        return str(given)
-    value = os.environ.get(f"SUPPORTBENCH_{name.upper()}") or _ini(config, f"supportbench_{name}")
-    return "" if value is None else str(value)
+    return _given(config, name) or str(_ini(config, f"supportbench_{name}") or "")
+
+
+def _given(config: pytest.Config, name: str) -> str:
+    """Return what the command line or the environment says of an option."""
+    return str(
+        config.getoption(f"supportbench_{name}") or os.environ.get(f"SUPPORTBENCH_{name.upper()}") or ""
+    )
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    """Return a path: one of the ini file is relative to that file, any other to where pytest was called."""
+    if given := _given(config, name):
+        return config.invocation_params.dir / given
+    written = _value(config, name)
+    return (config.inipath.parent if config.inipath else config.rootpath) / written if written else None
 
 
 def _ini(config: pytest.Config, name: str) -> Any:

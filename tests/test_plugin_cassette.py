@@ -617,3 +617,27 @@ def test_two_workers_record_the_trials_of_one_scenario_into_one_file(pytester):
     assert list(stored["trials"]) == [str(number) for number in range(1, 25)]
     assert len(stored["openings"]) == 1
     assert [file.name for file in path.parent.iterdir()] == ["TB-001.json"]
+
+
+def test_paths_of_the_ini_file_are_those_beside_it_wherever_pytest_is_called(pytester):
+    """The ini file's cassette and results are found from a folder below; an option is relative to where you are."""
+    folder = project(pytester, [1], COUNTING)
+    pytester.makefile(
+        ".toml",
+        pytest='[pytest]\nsupportbench_cassette = "tapes"\nsupportbench_results = "kept.jsonl"\n',
+    )
+
+    def called(*args: str, folder: Path | None = None) -> int:
+        process = start(pytester, *args, folder=folder)
+        process.communicate(timeout=120)
+        return process.returncode
+
+    assert called("desk", agent("counting")) == 0
+    assert asked(pytester) == ["1"]
+    assert called(".", agent("counting"), NONE, folder=folder) == 0
+    assert asked(pytester) == []
+    assert (pytester.path / "kept.jsonl").exists()
+    assert not (folder / "tapes").exists()
+    assert not (folder / "kept.jsonl").exists()
+    assert called(".", agent("counting"), "--supportbench-cassette=own", folder=folder) == 0
+    assert (folder / "own").is_dir()
