@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from pytest_supportbench.summary import Case, case_of
+
 Row: TypeAlias = Mapping[str, Any]
-Case: TypeAlias = tuple[str, str]
-"""A scenario by suite and id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,13 @@ def _pair(agent: str, rows: Sequence[Row], baseline: str, first: Sequence[Row], 
         both_mixed=sum(0 < rate < 1 for rate in equal),
         not_scored=len(both_ran) - len(compared),
         not_run=len(seen - both_ran),
-        errors=sum(row["verdict"] == "error" and _case(row) in named for row in (*rows, *first)),
+        errors=sum(row["verdict"] == "error" and case_of(row) in named for row in (*rows, *first)),
         trials=max((row["trial"] for row in (*rows, *first)), default=1),
     )
 
 
-def _case(row: Row) -> Case:
-    return row["suite"], row["scenario"]
-
-
 def _cases(rows: Iterable[Row]) -> set[Case]:
-    return {_case(row) for row in rows}
+    return set(map(case_of, rows))
 
 
 def _rates(rows: Iterable[Row]) -> dict[Case, Fraction]:
@@ -118,5 +114,5 @@ def _rates(rows: Iterable[Row]) -> dict[Case, Fraction]:
     verdicts: dict[Case, list[bool]] = {}
     for row in rows:
         if row["verdict"] != "error":
-            verdicts.setdefault(_case(row), []).append(row["verdict"] == "passed")
+            verdicts.setdefault(case_of(row), []).append(row["verdict"] == "passed")
     return {case: Fraction(sum(passed), len(passed)) for case, passed in verdicts.items()}

@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.results import Result
 from pytest_supportbench.usage import Totals, totals, usage_json
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+Case: TypeAlias = tuple[str, str]
+"""A scenario by suite and id: ids are unique in a suite only."""
+
+
+def case_of(item: Mapping[str, Any]) -> Case:
+    """Return which scenario a row is of."""
+    return item["suite"], item["scenario"]
 
 
 def row(result: Result, constant: str | None = None) -> Row:
@@ -122,7 +129,7 @@ class AgentSummary:
     explained: int
     not_assessed: int
     hygiene: int
-    trials: Mapping[str, Share]
+    trials: Mapping[Case, Share]
     usage: Totals
     replayed: Mapping[str, int]
     failures: tuple[Row, ...]
@@ -157,7 +164,7 @@ class AgentSummary:
 
 def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
     """Return one agent's counts over its rows, in a stable order."""
-    rows = sorted(rows, key=lambda item: (item["scenario"], item["trial"]))
+    rows = sorted(rows, key=lambda item: (item["scenario"], item["suite"], item["trial"]))
     scored = [item for item in rows if item["verdict"] != "error"]
     passed = [item for item in scored if item["verdict"] == "passed"]
     categories = list(dict.fromkeys(sorted(item["category"] for item in scored)))
@@ -208,11 +215,11 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
     )
 
 
-def _trials(scored: Sequence[Row]) -> dict[str, Share]:
+def _trials(scored: Sequence[Row]) -> dict[Case, Share]:
     """Return how many of its scored trials each scenario passed."""
-    whole = Counter(item["scenario"] for item in scored)
-    passed = Counter(item["scenario"] for item in scored if item["verdict"] == "passed")
-    return {name: Share(passed[name], whole[name]) for name in whole}
+    whole = Counter(map(case_of, scored))
+    passed = Counter(case_of(item) for item in scored if item["verdict"] == "passed")
+    return {case: Share(passed[case], whole[case]) for case in whole}
 
 
 def _zero_tolerance(item: Row) -> int:

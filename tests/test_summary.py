@@ -14,6 +14,7 @@ from pytest_supportbench.summary import Share, by_agent, escalation_table, row, 
 def made(number: int, verdict: str = "passed", **changes: Any) -> dict[str, Any]:
     passed = verdict == "passed"
     return {
+        "suite": "desk 1",
         "scenario": f"S-{number}",
         "trial": 1,
         "agent": "a",

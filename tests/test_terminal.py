@@ -30,6 +30,15 @@ def test_a_scenario_that_fails_some_trials_is_told_once(tmp_path: Path):
     assert "scenarios, in every trial 0/1 (0 %)" in " ".join(text.split())
 
 
+def test_scenarios_of_one_id_in_two_suites_are_two(tmp_path: Path):
+    """Both are told, and neither is taken for a trial of the other."""
+    found = rows(bind(tmp_path), BAD, BAD)
+    found[1] |= {"suite": "other 1", "trial": 1}
+    text = "\n".join(lines(summarise("bot", found)))
+    assert text.count("D-1 Second duplicate charge") == 2
+    assert "trial" not in text
+
+
 def test_one_trial_is_not_talked_about(tmp_path: Path):
     """With a single trial there is nothing to say of trials."""
     text = "\n".join(lines(summarise("bot", rows(bind(tmp_path), BAD))))

@@ -10,7 +10,7 @@ from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
 from pytest_supportbench.reporting.side_by_side import compared
 from pytest_supportbench.reporting.text import clean, wrapped
-from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share
+from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share, case_of
 from pytest_supportbench.usage import Totals
 
 MAX_FAILURES: Final = 20
@@ -230,13 +230,13 @@ def _handed_off(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
 
 def _failures(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:
     """Show each scenario that failed once, by its first failed trial."""
-    first = list({row["scenario"]: row for row in reversed(summary.failures)}.values())[::-1]
+    first = list({case_of(row): row for row in reversed(summary.failures)}.values())[::-1]
     shown = first if verbose else first[:MAX_FAILURES]
     if shown:
         yield ""
         yield "  what failed"
     for row in shown:
-        share = summary.trials[row["scenario"]]
+        share = summary.trials[case_of(row)]
         trials = f" (failed {share.whole - share.part} of {share.whole} trials)" if share.whole > 1 else ""
         yield from wrapped(f"{row['scenario']} {row['title']}{trials}", "  ", "    ")
         yield from wrapped(row["permitted"], "    permitted  ")
