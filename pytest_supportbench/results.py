@@ -62,6 +62,8 @@ class Result:
             "suite": self.bound.suite.suite.name,
             "scenario": scenario.id,
             "scenario_sha256": self.bound.sha256,
+            "title": scenario.title,
+            "twin": scenario.twin,
             "category": scenario.category,
             "tags": list(scenario.tags),
             "agent": self.agent,

@@ -1,0 +1,114 @@
+"""How often the gate cries wolf, and what it sees: ``python -m benchmarks.gate [--runs N]``.
+
+Agents are simulated as pass rates by scenario, drawn from a beta distribution with the mean that is asked for: ``even``
+agents are as unsure everywhere, ``mixed`` ones pass some scenarios nearly always and others nearly never, as models do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+
+import numpy as np
+
+from pytest_supportbench.evidence import Case, CaseEvidence, Conditions, Evidence
+from pytest_supportbench.gate import decide
+from pytest_supportbench.gate_rules import Rules
+from pytest_supportbench.gate_scenarios import candidates, fresh_needed
+from pytest_supportbench.words import STRICT_DIMENSIONS
+
+SCENARIOS = 50
+SPREAD = {"even": 30.0, "mixed": 0.6}
+"""The sum of the beta distribution's two parameters; the smaller, the more scenarios are sure."""
+
+
+def rates(source: np.random.Generator, mean: float, shape: str) -> np.ndarray:
+    """Return a pass rate for each scenario."""
+    total = SPREAD[shape]
+    return source.beta(mean * total, (1 - mean) * total, SCENARIOS)
+
+
+def tried(source: np.random.Generator, passes: np.ndarray, trials: int) -> dict[Case, CaseEvidence]:
+    """Return each scenario tried so often."""
+    found = {}
+    for number, rate in enumerate(passes):
+        passed = int(source.binomial(trials, rate))
+        case = ("simulated", f"S-{number:02}")
+        found[case] = CaseEvidence(
+            case=case,
+            title="",
+            category="billing",
+            family=case[1],
+            expected_escalation="must_not",
+            sha256="",
+            scored=trials,
+            passed=passed,
+            errors=0,
+            repeats=False,
+            # One dimension fails wherever the trial does, the others never: the hardest case for Holm's step.
+            dimensions={name: passed if name == "resolution" else trials for name in STRICT_DIMENSIONS},
+            zero_tolerance={},
+            escalation={},
+        )
+    return found
+
+
+def verdict(seed: int, mean: float, shape: str, trials: int, drop: float) -> str:
+    """Return what the gate says of an agent whose rates fall by ``drop`` on average; 0 is an A/A run."""
+    source = np.random.default_rng(seed)
+    before = rates(source, mean, shape)
+    now = before.copy()
+    if drop:  # a change breaks some scenarios outright rather than each a little
+        broken = source.permutation(SCENARIOS)[: round(drop * SCENARIOS / mean)]
+        now[broken] = 0.0
+    old, new = tried(source, before, trials), tried(source, now, trials)
+    conditions = Conditions((), "1", trials, 6, 120.0, None)
+    rules = Rules()
+    needed = fresh_needed(old, new, rules)
+    again = tried(source, now, needed) if needed else {}
+    fresh = {case: again[case] for case in candidates(old, new)} if needed else {}
+    sides = (Evidence("agent", {}, conditions, cases, complete=True) for cases in (old, new))
+    return decide(*sides, rules, fresh=fresh).verdict
+
+
+def share(runs: int, mean: float, shape: str, trials: int, drop: float) -> dict[str, float]:
+    """Return the share of each verdict over so many simulated pairs of runs."""
+    found = [verdict(seed, mean, shape, trials, drop) for seed in range(runs)]
+    return {name: found.count(name) / runs for name in ("PASS", "REGRESSED", "INCONCLUSIVE")}
+
+
+def lines(runs: int) -> Iterator[str]:
+    """Yield the tables as Markdown."""
+    cells = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.7, 0.8, 0.9, 0.95)))
+    drops = (0.0, 0.05, 0.1, 0.2)
+    jobs = [(runs, mean, shape, trials, drop) for shape, trials, mean in cells for drop in drops]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip(jobs, pool.map(share, *zip(*jobs, strict=True)), strict=True))
+    yield (
+        "| agent | trials | pass rate | "
+        + " | ".join("A/A: REGRESSED" if not drop else f"drop of {100 * drop:.0f} points" for drop in drops)
+        + " |"
+    )
+    yield "|---" * (3 + len(drops)) + "|"
+    for shape, trials, mean in cells:
+        shares = (found[runs, mean, shape, trials, drop]["REGRESSED"] for drop in drops)
+        yield (
+            f"| {shape} | {trials} | {100 * mean:.0f} % | "
+            + " | ".join(f"{100 * value:.1f} %" for value in shares)
+            + " |"
+        )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1_000, help="simulated pairs of runs for each figure")
+    for line in lines(parser.parse_args().runs):
+        print(line, flush=True)  # noqa: T201 - a program's output
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""What one agent showed in one run, scenario by scenario: the counts that baselines, gates and comparisons work on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.results import Json
+from pytest_supportbench.results_file import RunFile
+from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
+
+Case: TypeAlias = tuple[str, str]
+"""A scenario by suite name and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEvidence:
+    """The trials of one scenario. ``scored`` excludes ``errors``, which say nothing of the agent.
+
+    ``repeats`` is true where there were several scored trials and all were identical in what the agent replied: they
+    then carry no more information than one. ``passed`` and the counts of ``dimensions`` (passed trials by dimension)
+    and ``zero_tolerance`` (trials with such a violation, by code) are at most ``scored``. Twins share a ``family``.
+    """
+
+    case: Case
+    title: str
+    category: str
+    family: str
+    expected_escalation: str
+    sha256: str
+    scored: int
+    passed: int
+    errors: int
+    repeats: bool
+    dimensions: Mapping[str, int]
+    zero_tolerance: Mapping[str, int]
+    escalation: Mapping[str, int]
+
+    @property
+    def weight(self) -> int:
+        """How many trials this counts as: identical ones count once."""
+        return 1 if self.repeats else self.scored
+
+    @property
+    def rate(self) -> Fraction:
+        """The share of scored trials that passed, exact. Raises `ZeroDivisionError` where none was scored."""
+        return Fraction(self.passed, self.scored)
+
+    @property
+    def stable(self) -> bool:
+        """Whether every scored trial passed, and there was one."""
+        return self.scored > 0 and self.passed == self.scored
+
+    def to_json(self) -> Json:
+        """Return the counts as JSON data, as a baseline keeps them."""
+        return {
+            "suite": self.case[0],
+            "scenario": self.case[1],
+            "title": self.title,
+            "category": self.category,
+            "family": self.family,
+            "expected_escalation": self.expected_escalation,
+            "sha256": self.sha256,
+            "passed": self.passed,
+            "scored": self.scored,
+            "errors": self.errors,
+            "repeats": self.repeats,
+            "dimensions": dict(sorted(self.dimensions.items())),
+            "zero_tolerance": dict(sorted(self.zero_tolerance.items())),
+            "escalation": dict(sorted(self.escalation.items())),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What two runs must share for their difference to be the agent's: suites, scorer, trials, limits, customer.
+
+    ``suites`` has name, version, root hash and toolset version of each; ``timeout`` is in seconds.
+    """
+
+    suites: tuple[Mapping[str, str], ...]
+    scorer: str
+    trials: int
+    max_turns: int
+    timeout: float
+    customer: Mapping[str, Any] | None
+
+    def to_json(self) -> Json:
+        """Return the conditions as JSON data."""
+        return {
+            "suites": [dict(suite) for suite in self.suites],
+            "scorer": self.scorer,
+            "trials": self.trials,
+            "max_turns": self.max_turns,
+            "timeout": self.timeout,
+            "customer": None if self.customer is None else dict(self.customer),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one agent showed. ``missing`` counts trials of cases in the run that were declared and are not there."""
+
+    agent: str
+    fingerprint: Mapping[str, Any]
+    conditions: Conditions
+    cases: Mapping[Case, CaseEvidence]
+    complete: bool
+    missing: int = 0
+
+    @property
+    def errors(self) -> int:
+        """How many trials ended in an infrastructure error."""
+        return sum(case.errors for case in self.cases.values())
+
+    @property
+    def trials(self) -> int:
+        """How many trials there are, errors included."""
+        return sum(case.errors + case.scored for case in self.cases.values())
+
+
+def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ...]:
+    """Return what each agent of a run showed, in the order of the run line.
+
+    The last attempt of a trial counts; episodes of the user's own tests and those that pytest never reported are left
+    out. Raises `UsageError` where the file lacks what today's version writes.
+    """
+    try:
+        conditions = _conditions(run.run)
+        lines = _last_attempts(run.episodes)
+        by_agent: dict[str, list[Json]] = {str(agent["id"]): [] for agent in run.run["agents"]}
+        for line in lines:
+            by_agent.setdefault(str(line["agent"]), []).append(line)
+        fingerprints = {str(agent["id"]): agent for agent in run.run["agents"]}
+        complete = run.summary is not None and not run.summary["stopped_early"]
+        return tuple(
+            _of_agent(agent, fingerprints.get(agent, {"id": agent}), found, conditions, complete=complete)
+            for agent, found in by_agent.items()
+            if found or agent in fingerprints
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        msg = (
+            f"{path} cannot be read as results: {type(error).__name__} {error}; "
+            "name a file that this version's pytest --supportbench-results wrote, or rerun the agent"
+        )
+        raise UsageError(msg) from error
+
+
+def _of_agent(
+    agent: str, fingerprint: Json, lines: Sequence[Json], conditions: Conditions, *, complete: bool
+) -> Evidence:
+    by_case: dict[Case, list[Json]] = {}
+    for line in lines:
+        by_case.setdefault((str(line["suite"]), str(line["scenario"])), []).append(line)
+    cases = {case: _case(case, found) for case, found in sorted(by_case.items())}
+    there = sum(len(found) for found in by_case.values())
+    return Evidence(
+        agent, fingerprint, conditions, cases, complete, max(0, len(cases) * conditions.trials - there)
+    )
+
+
+def _case(case: Case, lines: Sequence[Json]) -> CaseEvidence:
+    scored = [line for line in lines if line["verdict"] != "error"]
+    first = lines[0]
+    dimensions = Counter(
+        name for line in scored for name in STRICT_DIMENSIONS if line["dimensions"][name]["passed"]
+    )
+    return CaseEvidence(
+        case=case,
+        title=str(first["title"]),
+        category=str(first["category"]),
+        family=min(case[1], str(first["twin"] or case[1])),
+        expected_escalation=str(first["expected_escalation"]),
+        sha256=str(first["scenario_sha256"]),
+        scored=len(scored),
+        passed=sum(line["verdict"] == "passed" for line in scored),
+        errors=len(lines) - len(scored),
+        repeats=len(scored) > 1 and len({trace(line) for line in scored}) == 1,
+        dimensions={name: dimensions[name] for name in STRICT_DIMENSIONS},
+        zero_tolerance=Counter(code for line in scored for code in zero_tolerance(line)),
+        escalation=Counter(str(line["escalation_class"]) for line in scored if line["escalation_class"]),
+    )
+
+
+def zero_tolerance(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the codes of an episode's zero-tolerance violations, each once, sorted.
+
+    ``missed_escalation`` is one where the scenario is tagged ``safety``.
+    """
+    safety = "safety" in line["tags"]
+    codes = {str(violation["code"]) for violation in line["violations"]}
+    return tuple(
+        sorted(code for code in codes if code in ZERO_TOLERANCE or (code == "missed_escalation" and safety))
+    )
+
+
+def trace(line: Mapping[str, Any]) -> str:
+    """Return a hash of all that the agent replied in an episode."""
+    said = [{key: value for key, value in turn.items() if key != "customer_reply"} for turn in line["turns"]]
+    data = json.dumps([said, line["failure"]], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(data.encode()).hexdigest()
+
+
+def _last_attempts(lines: Iterable[Json]) -> list[Json]:
+    last: dict[tuple[str, str, str, int], Json] = {}
+    for line in lines:
+        if line.get("own") or line.get("unreported"):
+            continue
+        key = (str(line["agent"]), str(line["suite"]), str(line["scenario"]), int(line["trial"]))
+        if key not in last or int(line["attempt"]) >= int(last[key]["attempt"]):
+            last[key] = line
+    return list(last.values())
+
+
+def _conditions(run: Json) -> Conditions:
+    settings = run["settings"]
+    suites = sorted(
+        (
+            {name: str(suite[name]) for name in ("name", "version", "sha256", "toolset", "toolset_version")}
+            for suite in run["suites"]
+        ),
+        key=lambda suite: suite["name"],
+    )
+    return Conditions(
+        suites=tuple(suites),
+        scorer=str(run["scorer"]),
+        trials=int(settings["trials"]),
+        max_turns=int(settings["max_turns"]),
+        timeout=float(settings["timeout"]),
+        customer=run.get("customer"),
+    )

@@ -1,0 +1,166 @@
+"""The gate: did this change make the agent worse? PASS, REGRESSED or INCONCLUSIVE, with the reasons in order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_supportbench.comparable import differences, gaps, named, what_changed
+from pytest_supportbench.counted import counted
+from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
+from pytest_supportbench.gate_aggregate import Aggregate, aggregate, dimension_reasons
+from pytest_supportbench.gate_rules import EXIT, GateVerdict, Reason, Rules
+from pytest_supportbench.gate_scenarios import ScenarioStep, scenario_step
+from pytest_supportbench.statistics import require_statistics, simulate_any_above
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A gate's verdict with all that led to it.
+
+    ``reasons`` come in the order of the steps. ``changed`` says in words how the agents differ. ``candidates`` were
+    stable and fail now, ``confirmed`` ones do so in fresh trials too, ``fixed`` are stable now and were not, ``still``
+    are neither. ``zero_tolerance_alarm`` is the chance (0 to 1) that the zero-tolerance rule blocks by chance alone.
+    """
+
+    verdict: GateVerdict
+    reasons: tuple[Reason, ...]
+    changed: tuple[str, ...]
+    candidates: tuple[Case, ...] = ()
+    confirmed: tuple[Case, ...] = ()
+    fixed: tuple[Case, ...] = ()
+    still: tuple[Case, ...] = ()
+    quarantined: tuple[Case, ...] = ()
+    aggregate: Aggregate | None = None
+    scenarios: ScenarioStep | None = None
+    zero_tolerance_alarm: float = 0.0
+    rules: Rules = field(default_factory=Rules)
+
+    @property
+    def exit_status(self) -> int:
+        """0 for PASS, 1 for REGRESSED, 11 for INCONCLUSIVE."""
+        return EXIT[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as JSON data."""
+        ids = {
+            name: ["/".join(case) for case in getattr(self, name)]
+            for name in ("candidates", "confirmed", "fixed", "still", "quarantined")
+        }
+        return {
+            "verdict": self.verdict,
+            "reasons": [
+                {"step": item.step, "text": item.text, "blocks": item.blocks} for item in self.reasons
+            ],
+            "changed": list(self.changed),
+            **ids,
+            "aggregate": self.aggregate.to_json() if self.aggregate else None,
+            "fresh_trials": self.scenarios.fresh if self.scenarios else None,
+            "zero_tolerance_alarm": round(self.zero_tolerance_alarm, 6),
+            "rules": {
+                "alpha": self.rules.alpha,
+                "margin": self.rules.margin,
+                "max_errors": self.rules.max_errors,
+            },
+        }
+
+
+def decide(
+    before: Evidence,
+    now: Evidence,
+    rules: Rules,
+    *,
+    fresh: Mapping[Case, CaseEvidence] | None = None,
+    quarantine: Collection[Case] = (),
+    expired: Sequence[str] = (),
+) -> Decision:
+    """Judge a run against a baseline.
+
+    ``fresh`` has the confirming trials of candidates, by case. ``quarantine`` names cases that are run and shown and do
+    not count, but for zero tolerance; ``expired`` says in words which entries of the quarantine are over. Raises
+    `UsageError` where scipy or statsmodels is missing.
+    """
+    require_statistics()
+    changed = tuple(what_changed(before, now))
+    refused = (*differences(before, now), *gaps(before, now, rules))
+    both = sorted(
+        case
+        for case in before.cases.keys() & now.cases.keys()
+        if before.cases[case].scored and now.cases[case].scored
+    )
+    zero = tuple(_zero_tolerance(before, now, both))
+    if refused:
+        return Decision("INCONCLUSIVE", (*refused, *zero), changed, rules=rules)
+    counted_cases = [case for case in both if case not in quarantine]
+    old = {case: before.cases[case] for case in counted_cases}
+    new = {case: now.cases[case] for case in counted_cases}
+    scenarios = scenario_step(old, new, rules, fresh or {})
+    whole = aggregate(old, new, rules, scenarios_can_block=scenarios.fresh is not None)
+    reasons = (
+        *(Reason("quarantine", text, "REGRESSED") for text in expired),
+        *zero,
+        *scenarios.reasons,
+        *whole.reasons,
+        *dimension_reasons(old, new, rules),
+        *_areas(old, new),
+    )
+    blocking = [item.blocks for item in reasons if item.blocks]
+    verdict: GateVerdict = "PASS"
+    if blocking:
+        verdict = "REGRESSED" if "REGRESSED" in blocking else "INCONCLUSIVE"
+    return Decision(
+        verdict=verdict,
+        reasons=reasons,
+        changed=changed,
+        candidates=scenarios.candidates,
+        confirmed=scenarios.confirmed,
+        fixed=tuple(case for case in counted_cases if new[case].stable and not old[case].stable),
+        still=tuple(case for case in counted_cases if not new[case].stable and not old[case].stable),
+        quarantined=tuple(case for case in both if case in quarantine),
+        aggregate=whole,
+        scenarios=scenarios,
+        zero_tolerance_alarm=_alarm(before, now, both),
+        rules=rules,
+    )
+
+
+def _zero_tolerance(before: Evidence, now: Evidence, cases: Sequence[Case]) -> Iterator[Reason]:
+    """Yield each scenario and code whose rate is above the baseline's: any such rise blocks."""
+    for case in cases:
+        old, new = before.cases[case], now.cases[case]
+        for code, count in sorted(new.zero_tolerance.items()):
+            earlier = old.zero_tolerance.get(code, 0)
+            if count * old.scored > earlier * new.scored:
+                text = (
+                    f"{case[1]}: {code} in {count} of {new.scored} {'trial' if new.scored == 1 else 'trials'}, "
+                    f"before in {earlier} of {old.scored}"
+                )
+                yield Reason("zero_tolerance", text, "REGRESSED")
+
+
+def _alarm(before: Evidence, now: Evidence, cases: Sequence[Case]) -> float:
+    """Return how often the zero-tolerance rule would block an unchanged agent, its rates pooled over both runs."""
+    found = [
+        (before.cases[case], now.cases[case], code)
+        for case in cases
+        for code in sorted(before.cases[case].zero_tolerance.keys() | now.cases[case].zero_tolerance.keys())
+    ]
+    rates = [
+        (old.zero_tolerance.get(code, 0) + new.zero_tolerance.get(code, 0)) / (old.scored + new.scored)
+        for old, new, code in found
+    ]
+    return simulate_any_above(rates, [old.scored for old, _, _ in found], [new.scored for _, new, _ in found])
+
+
+def _areas(old: Mapping[Case, CaseEvidence], new: Mapping[Case, CaseEvidence]) -> Iterator[Reason]:
+    """Yield each area's mean pass rates: described, never tested, since six scenarios cannot show a difference."""
+    for area in sorted({item.category for item in old.values()}):
+        cases = [case for case, item in old.items() if item.category == area]
+        rates = [float(sum(side[case].rate for case in cases) / len(cases)) for side in (old, new)]
+        worse = [case for case in cases if new[case].rate < old[case].rate]
+        names = f"; worse: {named(worse)}" if worse else ""
+        scenarios = counted(len(cases), "scenario")
+        yield Reason(
+            "areas", f"{area}: {100 * rates[0]:.0f} % → {100 * rates[1]:.0f} % of {scenarios}{names}"
+        )
