@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
+from json import loads
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,11 +61,13 @@ class TokenBudget:
     def admit(self) -> None:
         """Let an episode start. Raises `BudgetSpent` where the budget is used up."""
         if self.limit is not None and (spent := self.spent()) >= self.limit:
-            raise BudgetSpent(f"{OPTION}={self.limit} is used up: {spent:,} tokens were counted")
+            raise BudgetSpent(
+                f"{OPTION}={self.limit} is used up: {spent:,} tokens were counted when this was to start"
+            )
 
 
 def _tokens(line: bytes) -> int:
     """Return what one line of a results file says was spent."""
     if not line.startswith(b'{"type":"episode"'):
         return 0
-    return int(json.loads(line)["usage"]["spent_tokens"] or 0)
+    return int(loads(line)["usage"]["spent_tokens"] or 0)

@@ -71,6 +71,10 @@ class CallRecord:
         """Whether a required call can be met by this one: a committed write, or a read that came back."""
         return self.committed if self.effect == "writes" else self.seen_ok
 
+    def came_back_before(self, other: CallRecord) -> bool:
+        """Whether its result was there when another call was made; of two agents at once, turns alone do not tell."""
+        return self.turn < other.turn and self.number < other.number
+
     def entry(self) -> ToolEntry:
         """Return the call as the transcript shows it to the agent."""
         return ToolEntry(

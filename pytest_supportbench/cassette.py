@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_supportbench.cassette_agent import AGENT_FILE, StoredAgent, read_agent, stored_agent
 from pytest_supportbench.cassette_changes import changes_in_words
-from pytest_supportbench.cassette_file import StoredReply, StoredTrial, Tape, change, read
-from pytest_supportbench.cassette_key import canonical, identity, label, opening, said
+from pytest_supportbench.cassette_file import (
+    REMEDY,
+    StoredCall,
+    StoredReply,
+    StoredTrial,
+    Tape,
+    change,
+    file_name,
+    read,
+)
+from pytest_supportbench.cassette_key import as_seen, label, opening, said
 from pytest_supportbench.errors import InfrastructureError, ReplayedFailure, UsageError
-from pytest_supportbench.protocol import Frozen, Observation, Reply
+from pytest_supportbench.protocol import Observation, Reply, Step, ToolEntry
 
 if TYPE_CHECKING:
     from pytest_supportbench.agents.base import Case, EpisodeTools
     from pytest_supportbench.agents.spec import AgentSpec
 
-AGENT_FILE: Final = "agent.json"
-
 DIGEST_CHARS: Final = 19
 """So much of a digest tells two apart; files and results have it whole."""
 
 Json = dict[str, Any]
-
-
-class StoredAgent(Frozen):
-    """Who gave the replies in a folder: its identity, and its whole fingerprint when it was last recorded."""
-
-    cassette: int = 1
-    id: str
-    identity: dict[str, Any]
-    fingerprint: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +86,23 @@ class Tapes:
 
     def path(self, suite: str, scenario: str) -> Path:
         """Return where a scenario's replies are."""
-        return self.folder / suite / f"{scenario}.json"
+        return self.folder / file_name(suite) / f"{file_name(scenario, any_case=True)}.json"
 
     def read(self, suite: str, scenario: str) -> Tape | None:
         """Return a scenario's tape, ``None`` where there is none. Raises `UsageError` where it is damaged."""
         path = self.path(suite, scenario)
         tape = read(path, Tape)
         if tape is not None and (tape.suite, tape.scenario) != (suite, scenario):
-            msg = f"{path}: this file holds the replies to {tape.suite}/{tape.scenario}; give it its own name back"
+            msg = (
+                f"{path}: this file holds the replies to {tape.suite}/{tape.scenario}, not to {suite}/{scenario}; "
+                "give it its own name back, or rename one of two that only capitals tell apart"
+            )
             raise UsageError(msg)
         return tape
 
     def agent(self) -> StoredAgent | None:
         """Return who was recorded here, ``None`` where nobody was. Raises `UsageError` where the file is damaged."""
-        return read(self.folder / AGENT_FILE, StoredAgent)
+        return read_agent(self.folder)
 
     def describe(self, spec: AgentSpec, fingerprint: Callable[[], Mapping[str, Any]]) -> None:
         """Write down whose replies these are, once a session. Raises `OSError` where it cannot be written."""
@@ -107,8 +110,7 @@ class Tapes:
             if self._described:
                 return
             self._described = True
-        stored = StoredAgent(id=spec.id, identity=identity(spec), fingerprint=dict(fingerprint()))
-        change(self.folder / AGENT_FILE, stored.model_dump)
+        change(self.folder / AGENT_FILE, lambda: stored_agent(spec, fingerprint()))
 
     def store(
         self, case: Case, opened: Json, replies: tuple[StoredReply, ...], digests: Mapping[str, str]
@@ -169,7 +171,8 @@ class Playback:
     def next(self, observation: Observation) -> StoredReply | Miss:
         """Return the stored reply to the next observation of the episode."""
         self.turn += 1
-        found = self._find(observation)
+        with self._usable():
+            found = self._find(observation)
         self._seen = len(observation.transcript)
         if isinstance(found, Miss):
             self._trial = None
@@ -192,10 +195,10 @@ class Playback:
         gained = [said(entry) for entry in observation.transcript[self._seen :]]
         then = {**self._tape.openings[self._trial.opening], "turns_left": reply.turns_left}
         now = {**opening(observation), "turns_left": observation.turns_left}
-        if canonical(then) != canonical(now):
+        if as_seen(then) != as_seen(now):
             where = "" if self.turn == 1 else f"at turn {self.turn}, "
             return Miss(f"{where}{changes_in_words(then, now)}", changed=True)
-        if canonical(list(reply.seen)) != canonical(gained):
+        if as_seen(list(reply.seen)) != as_seen(gained):
             words = changes_in_words({"transcript": list(reply.seen)}, {"transcript": gained})
             return Miss(f"since turn {self.turn - 1}, {words}", changed=True)
         return reply
@@ -209,26 +212,34 @@ class Playback:
             f"trial {case.trial} of {case.scenario} was never recorded; {self.note.file} has trial {trials}"
         )
 
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Whatever goes wrong with what is stored says nothing about the agent."""
+        try:
+            yield
+        except Exception as error:
+            what = f"{self.note.file} cannot be played: {type(error).__name__}: {error}"[:500]
+            raise InfrastructureError("cassette_unusable", what, REMEDY) from error
+
     def play(self, reply: StoredReply, tools: EpisodeTools) -> Reply | Miss:
         """Return a stored reply, its tool calls made again; a `Miss` where a tool answers otherwise than then.
 
         Raises `ReplayedFailure` where it was a failure of the agent.
         """
-        for call in reply.calls:
-            then = call.model_dump(mode="json")
-            now = tools.call(call.tool, call.arguments).model_dump(mode="json")
-            if canonical(then) != canonical(now):
-                words = changes_in_words({call.tool: then}, {call.tool: now})
-                self._trial = None
-                self.note = replace(self.note, why=f"a tool answered otherwise: {words}")
-                self._tell()
-                return Miss(self.note.why, changed=True)
+        with self._usable():
+            words = _other_answer(reply, tools)
+        if words is not None:
+            self._trial = None
+            self.note = replace(self.note, why=f"a tool answered otherwise: {words}")
+            self._tell()
+            return Miss(self.note.why, changed=True)
         used = self.note.used | {f"{self._case.trial}.{self.turn}"}
         self.note = replace(self.note, used=used, played=self.note.played + 1)
         self._tell()
         if reply.failed is not None:
             raise ReplayedFailure(reply.failed)
-        return Reply(turn=reply.turn or reply.invalid, usage=reply.usage, replayed=True)
+        step = _step(reply.step, reply.draft)
+        return Reply(turn=reply.turn or reply.invalid, usage=reply.usage, replayed=True, step=step)
 
     def recorded(self) -> None:
         """Note that the reply to the last observation was stored, in the place of it and all that came after."""
@@ -241,6 +252,28 @@ class Playback:
         used = self.note.used | replaced | {f"{trial}.{self.turn}"}
         self.note = replace(self.note, used=used, recorded=self.note.recorded + 1)
         self._tell()
+
+
+def _other_answer(reply: StoredReply, tools: EpisodeTools) -> str | None:
+    """Make the calls of a reply again; return in words what a tool answered otherwise, ``None`` where none did."""
+    for call in reply.calls:
+        then = call.model_dump(mode="json", include=set(ToolEntry.model_fields))
+        now = _made_again(call, tools).model_dump(mode="json")
+        if as_seen(then) != as_seen(now):
+            return changes_in_words({call.tool: then}, {call.tool: now})
+    return None
+
+
+def _made_again(call: StoredCall, tools: EpisodeTools) -> ToolEntry:
+    """Make a stored call again; one whose arguments could not be read was stored without any, and is refused again."""
+    step = _step(call.step, call.draft)
+    if not call.arguments and call.error is not None and call.error.code == "invalid_arguments":
+        return tools.refuse(call.tool, call.error.message, step)
+    return tools.call(call.tool, call.arguments, step)
+
+
+def _step(number: int | None, draft: str) -> Step | None:
+    return None if number is None else Step(number=number, draft=draft)
 
 
 def _short(digest: str) -> str:

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from pytest_supportbench.cassette_words import common, word_changes
+
 MAX_CHANGES: Final = 5
 MAX_CHARS: Final = 240
 """So much of one change is shown."""
 
-MAX_WORDS: Final = 1_000
-"""Texts of more words are not compared word by word, since that takes quadratic time."""
+MAX_PATH: Final = 120
 
-CONTEXT: Final = 3
-"""Words kept on either side of one that changed."""
+MAX_ITEMS: Final = 1_000
+"""Lists that differ over more are compared item by item, since to align them takes quadratic time."""
 
 
 def changes_in_words(old: Any, new: Any) -> str:
@@ -38,34 +39,59 @@ def _changes(path: str, old: Any, new: Any) -> Iterator[str]:
             return
         keys = _keys(old, new)
         if keys is None:
-            pairs = (dict(enumerate(old)), dict(enumerate(new)))
-            yield from _of_mapping(path, *pairs, brackets=True)
+            yield from _of_list(path, old, new)
             return
         by_key: tuple[dict[str, Any], dict[str, Any]] = (
             {item[keys]: item for item in old},
             {item[keys]: item for item in new},
         )
         yield from _of_mapping(path, *by_key)
-        if list(by_key[0]) != list(by_key[1]) and set(by_key[0]) == set(by_key[1]):
-            yield f"{path}: the order changed"
     elif isinstance(old, str) and isinstance(new, str):
         if old != new:
-            yield _bounded(f'{path}: "{_words(old, new)}"')
+            yield f'{_cut(path, MAX_PATH)}: "{_cut(word_changes(old, new), MAX_CHARS)}"'
     elif _json(old) != _json(new):
         yield _replaced(path, old, new)
 
 
-def _of_mapping(
-    path: str, old: Mapping[Any, Any], new: Mapping[Any, Any], *, brackets: bool = False
-) -> Iterator[str]:
+def _of_mapping(path: str, old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[str]:
     for key in dict.fromkeys((*old, *new)):
-        where = f"{path}[{key}]" if brackets else f"{path}.{key}" if path else str(key)
+        where = f"{path}.{key}" if path else str(key)
         if key not in new:
-            yield _bounded(f"{where}: gone, it was {_json(old[key])}")
+            yield _gone(where, old[key])
         elif key not in old:
-            yield _bounded(f"{where}: new, {_json(new[key])}")
+            yield _new(where, new[key])
         else:
             yield from _changes(where, old[key], new[key])
+    if [key for key in old if key in new] != [key for key in new if key in old]:
+        yield f"{_cut(path, MAX_PATH)}: the order changed"
+
+
+def _of_list(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
+    """Align the items of two lists, so that one that came or went does not make all that follow look changed."""
+    before, after = ([json.dumps(item) for item in items] for items in (old, new))
+    first = common(before, after)
+    rest = common(before[first:][::-1], after[first:][::-1])
+    before, after = before[first : len(before) - rest], after[first : len(after) - rest]
+    codes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
+    if max(len(before), len(after)) <= MAX_ITEMS:
+        codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    for kind, *place in codes:
+        start, end, other, last = (first + number for number in place)
+        if kind == "equal":
+            continue
+        both = min(end - start, last - other)
+        for step in range(both):
+            yield from _changes(f"{path}[{start + step}]", old[start + step], new[other + step])
+        yield from (_gone(f"{path}[{number}]", old[number]) for number in range(start + both, end))
+        yield from (_new(f"{path}[{number}]", new[number]) for number in range(other + both, last))
+
+
+def _gone(where: str, value: Any) -> str:
+    return _bounded(f"{where}: gone, it was {_json(value)}")
+
+
+def _new(where: str, value: Any) -> str:
+    return _bounded(f"{where}: new, {_json(value)}")
 
 
 def _keys(old: Sequence[Any], new: Sequence[Any]) -> str | None:
@@ -82,31 +108,6 @@ def _keys(old: Sequence[Any], new: Sequence[Any]) -> str | None:
 
 def _replaced(path: str, old: Any, new: Any) -> str:
     return _bounded(f"{path}: {_cut(_json(old))} → {_cut(_json(new))}")
-
-
-def _words(old: str, new: str) -> str:
-    """Return a text with ``[-words that went-]`` and ``{+words that came+}``, and a few words around them."""
-    before, after = old.split(), new.split()
-    if max(len(before), len(after)) > MAX_WORDS:
-        return f"[-{_cut(old)}-] {{+{_cut(new)}+}}"
-    if before == after:
-        return "only the white space changed"
-    parts: list[str] = []
-    codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    for number, (kind, start, end, other, last) in enumerate(codes):
-        if kind == "equal":
-            kept = before[start:end]
-            lead = CONTEXT if number else 0
-            tail = CONTEXT if number < len(codes) - 1 else 0
-            if len(kept) > lead + tail:
-                kept = [*kept[:lead], "…", *(kept[-tail:] if tail else [])]
-            parts += kept
-            continue
-        if end > start:
-            parts.append(f"[-{' '.join(before[start:end])}-]")
-        if last > other:
-            parts.append(f"{{+{' '.join(after[other:last])}+}}")
-    return " ".join(parts)
 
 
 def _json(value: Any) -> str:

@@ -22,14 +22,14 @@ def cassettes_used(rows: Iterable[Mapping[str, Any]]) -> list[Json]:
         if note is None:
             continue
         folder, _, file = note["file"].partition("/")
+        scenario = file.removesuffix(".json")
         counts = folders.setdefault(
             folder, {"folder": folder, "played": 0, "recorded": 0, "asked_anew": [], "unused": []}
         )
         counts["played"] += note["played"]
         counts["recorded"] += note["recorded"]
         if note["why"] and note["recorded"]:
-            name = f"{row['scenario']} trial {row['trial']}"
-            counts["asked_anew"].append({"episode": name, "why": note["why"]})
+            counts["asked_anew"].append({"episode": f"{scenario} trial {row['trial']}", "why": note["why"]})
         known.setdefault(folder, {}).setdefault(file, set()).update(note["known"])
         used.setdefault(note["file"], set()).update(note["used"])
     for folder, files in known.items():

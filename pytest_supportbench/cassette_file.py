@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from json import dumps, loads
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -23,21 +25,40 @@ MAX_FAILURE: Final = 2_000
 
 REMEDY: Final = "restore the file, or delete it and record again"
 
+_DEVICES: Final = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+"""What Windows takes for no file."""
+
+MAX_DEPTH: Final = 100
+"""Replies are nested less deeply by far; what is deeper could not be walked by everything that reads it."""
+
 M = TypeVar("M", bound=BaseModel)
 
 _WRITING: Final = threading.Lock()
+
+
+VERSION: Final = 2
+"""2: calls say which message of a model they stood in."""
+
+
+class StoredCall(ToolEntry):
+    """A call on the way to a reply, with what came back; ``step`` numbers the messages of text ``draft``."""
+
+    step: Annotated[int, Field(ge=1)] | None = None
+    draft: str = ""
 
 
 class StoredReply(Frozen):
     """One reply as the episode took it: a turn, an invalid reply, or the failure of the agent itself.
 
     ``seen`` holds what the transcript gained since the turn before, ``calls`` the tools that the agent called while
-    it worked on the reply, with what came back.
+    it worked on the reply, with what came back. ``step`` and ``draft`` are those of the message that decides.
     """
 
     turns_left: int
     seen: tuple[dict[str, Any], ...] = ()
-    calls: tuple[ToolEntry, ...] = ()
+    calls: tuple[StoredCall, ...] = ()
+    step: Annotated[int, Field(ge=1)] | None = None
+    draft: str = ""
     turn: Turn | None = None
     invalid: Unreadable | None = None
     failed: Annotated[str, Field(max_length=MAX_FAILURE)] | None = None
@@ -65,7 +86,7 @@ class Tape(Frozen):
     ``openings`` holds by a short name what trials saw at first, once where it is the same; ``trials`` is by number.
     """
 
-    cassette: Literal[1] = 1
+    cassette: Literal[2] = VERSION
     suite: str
     scenario: str
     openings: dict[str, dict[str, Any]]
@@ -121,6 +142,10 @@ def _reply(reply: StoredReply) -> dict[str, Any]:
         data["failed"] = reply.failed
     if reply.usage is not None:
         data["usage"] = reply.usage.model_dump(mode="json", exclude_defaults=True)
+    if reply.step is not None:
+        data["step"] = reply.step
+    if reply.draft:
+        data["draft"] = reply.draft
     return data
 
 
@@ -132,7 +157,8 @@ def read(path: Path, model: type[M]) -> M | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _broken(path, f"it has more than {MAX_BYTES:,} bytes")
-        data = json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_no_number)
+        data = loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_no_number)
+        _refuse_deep(data)
         return model.model_validate(data)
     except FileNotFoundError:
         return None
@@ -163,26 +189,64 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def _refuse_deep(value: Any, depth: int = 0) -> None:
+    """Raise `RecursionError` where JSON data is nested beyond `MAX_DEPTH`."""
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _refuse_deep(item, depth + 1)
+
+
 def _no_number(text: str) -> Any:
     msg = f"{text} is no JSON number"
     raise ValueError(msg)
 
 
+def file_name(name: str, *, any_case: bool = False) -> str:
+    """Return a name that every file system takes, and that two names share on none.
+
+    With ``any_case`` capitals stay as they are, as in the ids of one suite.
+    """
+    folded = name.lower()
+    plain = any_case or name == folded
+    if plain and not name.endswith(".") and folded.partition(".")[0] not in _DEVICES:
+        return name
+    return f"_{name.rstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:4]}"
+
+
 def change(path: Path, changed: Callable[[], Mapping[str, Any]]) -> None:
     """Replace a file by what ``changed`` returns, which may read it: nobody else writes meanwhile.
 
-    Readers find the old file or the new one, never a part. Raises `OSError` where it cannot be written.
+    Readers find the old file or the new one, never a part. Raises `OSError` where it cannot be written, and
+    `UsageError`, with the old file left as it was, where nobody could read it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _WRITING, _locked(path.parent):
-        # A lone surrogate becomes the escape that JSON has for it.
-        text = json.dumps(changed(), ensure_ascii=False, indent=2) + "\n"
+        data = _encoded(path, changed())
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            draft.write_bytes(text.encode("utf-8", "backslashreplace"))
+            draft.write_bytes(data)
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _encoded(path: Path, value: Mapping[str, Any]) -> bytes:
+    """Return what stands in a file. Raises `UsageError` for what `read` would refuse."""
+    try:
+        _refuse_deep(value)
+        text = dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    except (RecursionError, ValueError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UsageError(f"{path}: this reply cannot be stored: {why}") from None
+    data = text.encode(
+        "utf-8", "backslashreplace"
+    )  # a lone surrogate becomes the escape that JSON has for it
+    if len(data) > MAX_BYTES:
+        msg = f"{path}: too large: with this reply it would have more than {MAX_BYTES:,} bytes"
+        raise UsageError(f"{msg}; record fewer trials into one cassette")
+    return data
 
 
 @contextlib.contextmanager

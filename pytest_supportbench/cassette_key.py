@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import public_options, sha256
 from pytest_supportbench.agents.kinds import KINDS
 from pytest_supportbench.agents.native_tools import tools_prompt
 from pytest_supportbench.agents.prompting import COMPACT_PROMPT, default_prompt
-from pytest_supportbench.agents.spec import blanked
+from pytest_supportbench.agents.spec_secrets import blanked
+from pytest_supportbench.redaction import BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_supportbench.agents.spec import AgentSpec
+    from pytest_supportbench.agents.spec import AgentSpec, OptionValue
     from pytest_supportbench.protocol import Entry, Observation
 
 Json = dict[str, Any]
@@ -26,10 +27,28 @@ DIGESTS: Final = ("model_digest", "module_sha256")
 
 _VARYING: Final = {"episode", "mcp", "transcript", "turns_left"}
 
+_CREDENTIAL: Final = (
+    r"(?:[\w-]+[_-])?(?:api[_-]?key|secret|password|passwd|passphrase|credentials?)"
+    r"|(?:(?:access|api|auth|private|secret)[_-]?)?(?:key|token)|auth|authorization"
+)
+"""Whole names of what is a credential for certain: ``api_key`` is one, ``keyword`` and ``token-budget`` are none."""
+
+_CREDENTIAL_NAME: Final = re.compile(_CREDENTIAL, re.IGNORECASE)
+_CREDENTIAL_VALUE: Final = re.compile(
+    rf"((?:(?<![\w-])(?:--?)?(?:{_CREDENTIAL})\s*[=:]|(?<!\S)--?(?:{_CREDENTIAL})\s)\s*(?:(?:basic|bearer)\s+)?)[^&\s]+",
+    re.IGNORECASE,
+)
+_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@")
+
 
 def canonical(value: Any) -> str:
     """Return JSON data as the one text that stands for it, by which ``1``, ``1.0`` and ``true`` differ."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def as_seen(value: Any) -> str:
+    """Return JSON data as a text like `canonical`, but in its order, which agents see too."""
+    return dumps(value, separators=(",", ":"))
 
 
 def is_recorded(spec: AgentSpec) -> bool:
@@ -42,19 +61,30 @@ def identity(spec: AgentSpec) -> Json:
     """Return what makes an agent this one and no other, as JSON data without secrets.
 
     That is its kind, target, prompt, and the options that a reply may depend on. Where it is reached, keys, headers
-    and the name of its file are none of it.
+    and the name of its file are none of it. Much is not shown because it may be secret; the hashes leave out only
+    what certainly is.
     """
     kind = KINDS.get(spec.kind)
-    known = (kind.options if kind else None) or {}
-    options = {name: value for name, value in spec.options if not (name in known and known[name].transport)}
-    target = blanked(spec.target)
+    options = _replying(spec)
+    shown, target = public_options(options), blanked(spec.target)
+    told = {
+        name: BLANK if _CREDENTIAL_NAME.fullmatch(name) else _told(value) for name, value in options.items()
+    }
     return {
         "kind": spec.kind,
         "target": re.split(r"[?#]", target, maxsplit=1)[0] if spec.kind in {"http", "https"} else target,
-        "target_sha256": sha256(target),
-        "options": public_options(options),
+        "target_sha256": sha256(_told(spec.target)),
+        "options": shown,
+        **({"options_sha256": sha256(canonical(told))} if told != shown else {}),
         "prompt_sha256": sha256(_prompt(spec)) if kind is not None and kind.prompt else None,
     }
+
+
+def _told(value: OptionValue) -> Any:
+    """Return a value without credentials, but with all that tells an agent from others."""
+    if not isinstance(value, str):
+        return value
+    return _CREDENTIAL_VALUE.sub(rf"\1{BLANK}", _USERINFO.sub(f"{BLANK}@", value))
 
 
 def _prompt(spec: AgentSpec) -> str:
@@ -71,6 +101,34 @@ def folder_name(spec: AgentSpec) -> str:
     return f"{spec.id}-{sha256(canonical(identity(spec)))[:8]}"
 
 
+def whole(spec: AgentSpec) -> str:
+    """Return an agent's spec, secrets included and never to be stored, but for time-outs, retries and prices."""
+    return canonical([spec.target, {**_replying(spec), **_places(spec)}, spec.headers])
+
+
+def reached(spec: AgentSpec) -> str:
+    """Return a short name for where an agent is reached, by which two of one identity are told apart."""
+    return sha256(canonical([blanked(spec.target), public_options(_places(spec)), spec.headers]))[:4]
+
+
+def _replying(spec: AgentSpec) -> dict[str, OptionValue]:
+    """Return the options that a reply may depend on."""
+    return {name: value for name, value in spec.options if not _is_transport(spec, name)}
+
+
+def _places(spec: AgentSpec) -> dict[str, OptionValue]:
+    """Return the options that say where and how an agent is reached, and not how long or at what price."""
+    return {
+        name: value for name, value in spec.options if _is_transport(spec, name) and isinstance(value, str)
+    }
+
+
+def _is_transport(spec: AgentSpec, name: str) -> bool:
+    kind = KINDS.get(spec.kind)
+    option = ((kind.options if kind else None) or {}).get(name)
+    return option is not None and option.transport
+
+
 def opening(observation: Observation) -> Json:
     """Return the part of an observation that stays the same through an episode."""
     return observation.model_dump(mode="json", by_alias=True, exclude=_VARYING)
@@ -78,7 +136,7 @@ def opening(observation: Observation) -> Json:
 
 def label(opened: Mapping[str, Any]) -> str:
     """Return the short name under which a file keeps an opening that several trials share."""
-    return hashlib.sha256(canonical(opened).encode()).hexdigest()[:12]
+    return hashlib.sha256(as_seen(opened).encode()).hexdigest()[:12]
 
 
 def said(entry: Entry) -> Json:

@@ -9,42 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_supportbench.cassette import Miss, Playback, Tapes
-from pytest_supportbench.cassette_file import StoredReply
-from pytest_supportbench.cassette_key import canonical, digests, folder_name, identity, opening, said
+from pytest_supportbench.cassette_file import StoredCall, StoredReply
+from pytest_supportbench.cassette_folders import Folders
+from pytest_supportbench.cassette_key import digests, opening, said
 from pytest_supportbench.conversation import excerpt, refuse_unknown_action
 from pytest_supportbench.episode import failure_text
-from pytest_supportbench.errors import InfrastructureError, SupportBenchError, ToolsetError
-from pytest_supportbench.protocol import Observation, Reply, Turn, Unreadable, Usage
+from pytest_supportbench.errors import START_AGAIN, InfrastructureError, SupportBenchError, ToolsetError
+from pytest_supportbench.protocol import Observation, Reply, Step, Turn, Unreadable, Usage
 from pytest_supportbench.replies import InvalidReply, parse_turn
-from pytest_supportbench.runner import START_AGAIN
 
 if TYPE_CHECKING:
     from pytest_supportbench.agents.base import Case, LiveAgent
     from pytest_supportbench.agents.spec import AgentSpec
-
-
-def folders(root: Path, agents: Mapping[str, AgentSpec]) -> dict[str, Path]:
-    """Return the folder of each agent by its id; equal agents, as in an A/A comparison, are kept apart by number."""
-    found: dict[str, Path] = {}
-    equal: dict[str, int] = {}
-    for name, spec in agents.items():
-        key = canonical(identity(spec))
-        equal[key] = equal.get(key, 0) + 1
-        suffix = f"-{equal[key]}" if equal[key] > 1 else ""
-        found[name] = root / f"{folder_name(spec)}{suffix}"
-    return found
-
-
-class Folders:
-    """Where each agent's part of a cassette is: configured ones have theirs from the start, others when asked for."""
-
-    def __init__(self, root: Path, agents: Mapping[str, AgentSpec]) -> None:
-        self._root = root
-        self._known = folders(root, agents)
-
-    def of(self, name: str, spec: AgentSpec) -> Path:
-        """Return the folder of an agent by its id in the session."""
-        return self._known.get(name) or self._root / folder_name(spec)
 
 
 class CassetteRecorder:
@@ -56,25 +32,26 @@ class CassetteRecorder:
     def __init__(self, root: Path, mode: Literal["auto", "all"], agents: Mapping[str, AgentSpec]) -> None:
         self.mode = mode
         self._folders = Folders(root, agents)
-        self._tapes: dict[str, Tapes] = {}
-        self._again: dict[tuple[str, str, str, int], tuple[int, str]] = {}
+        self._tapes: dict[tuple[str, AgentSpec], Tapes] = {}
+        self._again: dict[tuple[Path, str, str, int], tuple[int, str]] = {}
         self._lock = threading.Lock()
 
     def tapes(self, name: str, spec: AgentSpec) -> Tapes:
         """Return the folder of an agent."""
         with self._lock:
-            if name not in self._tapes:
-                self._tapes[name] = Tapes(self._folders.of(name, spec))
-            return self._tapes[name]
+            if (name, spec) not in self._tapes:
+                self._tapes[name, spec] = Tapes(self._folders.of(name, spec))
+            return self._tapes[name, spec]
 
     def wrap(self, case: Case, name: str, agent: LiveAgent, ask: Any) -> Any:
         """Return what plays or asks and stores; a coroutine function where the agent is asynchronous.
 
         Raises `UsageError` where the scenario's file is damaged.
         """
-        key = (name, case.suite, case.scenario, case.trial)
+        tapes = self.tapes(name, agent.spec)
+        key = (tapes.folder, case.suite, case.scenario, case.trial)
         ask_from, why = (1, "") if self.mode == "all" else self._again.get(key, (0, ""))
-        episode = _Episode(self.tapes(name, agent.spec), case, agent, ask_from, why)
+        episode = _Episode(tapes, case, agent, ask_from, why)
 
         def played(observation: Observation) -> Reply | None:
             reply = episode.played(observation)
@@ -154,17 +131,19 @@ class _Episode:
 
     def taken(self, observation: Observation, raw: Any) -> Reply:
         """Store a reply as the episode will take it, and return it so."""
-        usage = raw.usage if isinstance(raw, Reply) else None
+        usage, step = (raw.usage, raw.step) if isinstance(raw, Reply) else (None, None)
         raw = raw.turn if isinstance(raw, Reply) else raw
         try:
             turn = parse_turn(raw)
             refuse_unknown_action(turn.action, [action.name for action in observation.actions])
+            if step and step.draft:
+                parse_turn({"message": step.draft})
         except InvalidReply as error:
             invalid = Unreadable(reason=str(error), excerpt=excerpt(raw))
             self._store(observation, invalid=invalid, usage=usage)
             return Reply(turn=invalid, usage=usage)
-        self._store(observation, turn=turn, usage=usage)
-        return Reply(turn=turn, usage=usage)
+        self._store(observation, turn=turn, usage=usage, step=step)
+        return Reply(turn=turn, usage=usage, step=step)
 
     def _store(
         self,
@@ -174,6 +153,7 @@ class _Episode:
         invalid: Unreadable | None = None,
         failed: str | None = None,
         usage: Usage | None = None,
+        step: Step | None = None,
     ) -> None:
         """Write the trial as it stands. At the time limit nothing is: how far a reply got depends on the machine."""
         made = self._case.tools.made
@@ -184,7 +164,12 @@ class _Episode:
             StoredReply(
                 turns_left=observation.turns_left,
                 seen=self._gained,
-                calls=calls,
+                calls=tuple(
+                    StoredCall(**dict(entry), step=of.number if of else None, draft=of.draft if of else "")
+                    for entry, of in calls
+                ),
+                step=step.number if step else None,
+                draft=step.draft if step else "",
                 turn=turn,
                 invalid=invalid,
                 failed=failed,

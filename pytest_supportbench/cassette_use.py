@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.base import LiveAgent
     from pytest_supportbench.agents.replay import ReplayAgent
     from pytest_supportbench.agents.spec import AgentSpec
-    from pytest_supportbench.cassette_record import CassetteRecorder, Folders
+    from pytest_supportbench.cassette_folders import Folders
+    from pytest_supportbench.cassette_record import CassetteRecorder
     from pytest_supportbench.results import Result
 
 
@@ -35,26 +36,26 @@ class CassetteUse:
         self._played: Folders | None = None
         self.recorder: CassetteRecorder | None = None
         if folder is not None:
-            from pytest_supportbench.cassette_record import (  # noqa: PLC0415 - only runs with a cassette need it
-                CassetteRecorder,
-                Folders,
-            )
+            from pytest_supportbench.cassette_folders import Folders  # noqa: PLC0415 - only runs with a cassette
+            from pytest_supportbench.cassette_record import CassetteRecorder  # noqa: PLC0415 - likewise
 
             if record == "none":
                 self._played = Folders(folder, agents)
             else:
                 self.recorder = CassetteRecorder(folder, record, agents)
 
-    def stand_in(self, name: str, spec: AgentSpec) -> ReplayAgent | None:
+    def stand_in(self, name: str, spec: AgentSpec, value: Any = None) -> ReplayAgent | None:
         """Return what plays in an agent's place where nothing may be asked; ``None`` where the agent itself is to be.
 
-        Raises `UsageError` where its folder is damaged.
+        ``value`` is the agent where Python code handed it over. Raises `UsageError` where its folder is damaged.
         """
         if self._played is None or not is_recorded(spec):
             return None
+        from pytest_supportbench.agents.origin import source_of  # noqa: PLC0415 - likewise
         from pytest_supportbench.agents.replay import ReplayAgent  # noqa: PLC0415 - likewise
 
-        return ReplayAgent(spec, self._root, folder=self._played.of(name, spec))
+        source = None if value is None else source_of(value)
+        return ReplayAgent(spec, self._root, folder=self._played.of(name, spec), source=source)
 
     def facts(self, name: str, agent: LiveAgent) -> dict[str, Any]:
         """Return what the run line says of an agent beside its fingerprint.

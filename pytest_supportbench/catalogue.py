@@ -160,7 +160,7 @@ def _chosen(toolset: type[Toolset[Any]], known: Mapping[str, Any], name: str, wh
     if not name:
         return list(known.values())
     if name not in known:
-        from pytest_supportbench.agents.spec import hint  # noqa: PLC0415 - only an error needs it
+        from pytest_supportbench.agents.spec_guesses import hint  # noqa: PLC0415 - only an error needs it
 
         raise UsageError(f"the toolset {toolset.name!r} has no {what} {name!r}; {hint(name, known)}")
     return [known[name]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -45,13 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen.for_pytest = for_pytest
     try:
         code: int = chosen.run(chosen)
+        sys.stdout.flush()
     except (UsageError, FileNotFoundError, FileExistsError) as error:
         print(f"supportbench: {_text(error)}", file=sys.stderr)
         return EXIT_USAGE
     except SupportBenchError as error:
         print(error, file=sys.stderr)
         return EXIT_FOUND
-    except BrokenPipeError:
+    except (
+        BrokenPipeError
+    ):  # the reader has seen enough; what is still buffered must not break the end of Python
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
 
@@ -121,7 +126,7 @@ def _add_suite_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     serve.add_argument("scenario", help="a scenario file")
     serve.add_argument("--port", type=int, default=0, help="default: one that the system chooses")
-    serve.add_argument("--without", default="", metavar="PARTS", help="some of memory,knowledge,policies")
+    serve.add_argument("--without", metavar="PARTS", help="some of memory,knowledge,policies")
     serve.set_defaults(run=_serve)
 
     doctor = commands.add_parser(
@@ -164,7 +169,7 @@ def _check(chosen: argparse.Namespace) -> int:
     problems = [*missed, *report.problems]
     for problem in problems:
         print(problem)
-    if not chosen.quiet:
+    if report.scenarios and not chosen.quiet:
         print(f"\n{'mutation':<18}{'made':>10}{'caught':>10}{'exempt':>14}")
         for mutation in report.mutations:
             print(f"{mutation.kind:<18}{mutation.made:>10}{mutation.caught:>10}{mutation.exempt:>14}")
@@ -175,6 +180,7 @@ def _check(chosen: argparse.Namespace) -> int:
             passes = f"{len(row.passed)}/{row.scenarios}"
             recall, specificity = (_share(*share) for share in (row.recall, row.specificity))
             print(f"{row.agent:<18}{passes:>10}{recall:>10}{specificity:>14}")
+    if not chosen.quiet:
         print(
             f"\n{report.scenarios} of {counted(len(files), 'scenario')} loaded, references and "
             f"{counted(report.counterexamples, 'counterexample')} replayed: "
@@ -208,7 +214,7 @@ def _copy(chosen: argparse.Namespace) -> int:
 def _serve(chosen: argparse.Namespace) -> int:
     from pytest_supportbench.serve import serve  # noqa: PLC0415 - one command needs it
 
-    parts = frozenset(filter(None, chosen.without.split(",")))
+    parts = frozenset() if chosen.without is None else frozenset(chosen.without.split(","))
     serve(Path(chosen.scenario), partial(print, flush=True), port=chosen.port, without=parts)
     return 0
 

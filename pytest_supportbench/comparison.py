@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,8 +28,8 @@ class Paired:
 
     agent: str
     baseline: str
-    rate: float
-    baseline_rate: float
+    rate: Fraction
+    baseline_rate: Fraction
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
     both_pass: int
@@ -47,8 +46,8 @@ class Paired:
         return len(self.fixed) + len(self.broken) + self.both_pass + self.both_fail + self.both_mixed
 
     @property
-    def difference(self) -> float:
-        """The difference of the mean pass rates, from -1 to 1."""
+    def difference(self) -> Fraction:
+        """The difference of the mean pass rates, from -1 to 1; exact, so that equal rates differ by nothing."""
         return self.rate - self.baseline_rate
 
     def to_json(self) -> dict[str, Any]:
@@ -58,9 +57,9 @@ class Paired:
             "agent": self.agent,
             "baseline": self.baseline,
             "scenarios": self.scenarios,
-            "pass_rate": round(self.rate, 6) if known else None,
-            "baseline_pass_rate": round(self.baseline_rate, 6) if known else None,
-            "difference": round(self.difference, 6) if known else None,
+            "pass_rate": round(float(self.rate), 6) if known else None,
+            "baseline_pass_rate": round(float(self.baseline_rate), 6) if known else None,
+            "difference": round(float(self.difference), 6) if known else None,
             "fixed": list(self.fixed),
             "broken": list(self.broken),
             "both_pass": self.both_pass,
@@ -85,14 +84,14 @@ def _pair(agent: str, rows: Sequence[Row], baseline: str, first: Sequence[Row], 
     seen = _cases(rows) | _cases(first)
     compared = sorted(ours.keys() & theirs.keys())
     both_ran = _cases(rows) & _cases(first)
-    named = {case: f"{case[0]}/{case[1]}" if several else case[1] for case in compared}
+    named = {case: f"{case[0].rpartition(' ')[0]}/{case[1]}" if several else case[1] for case in compared}
     equal = [ours[case] for case in compared if ours[case] == theirs[case]]
-    mean = 1 / len(compared) if compared else 0.0
+    size = max(1, len(compared))
     return Paired(
         agent=agent,
         baseline=baseline,
-        rate=math.fsum(ours[case] for case in compared) * mean,
-        baseline_rate=math.fsum(theirs[case] for case in compared) * mean,
+        rate=sum((ours[case] for case in compared), Fraction()) / size,
+        baseline_rate=sum((theirs[case] for case in compared), Fraction()) / size,
         fixed=tuple(named[case] for case in compared if ours[case] > theirs[case]),
         broken=tuple(named[case] for case in compared if ours[case] < theirs[case]),
         both_pass=equal.count(Fraction(1)),

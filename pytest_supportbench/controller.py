@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ class Controller:
         self._reported: dict[str, list[Row]] = {}
         self._failed = 0
         self._errors = 0
-        self._usage = 0
+        self._mistakes: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a report's rows, and note what kind of failure it is if it is one."""
@@ -42,9 +43,9 @@ class Controller:
             self._reported[report.nodeid] = rows
         if not report.failed:
             return
-        if data.get("usage"):
-            self._usage += 1
-        elif rows and rows[-1]["verdict"] == "error":
+        if "usage" in data:
+            self._mistakes[data["usage"]] += 1
+        elif data.get("broken") and all(row["verdict"] != "failed" for row in rows):
             self._errors += 1
         else:
             self._failed += 1
@@ -70,12 +71,12 @@ class Controller:
             self._close(session, int(session.exitstatus))
 
     def _exit_status(self, status: int) -> int:
-        """Return the status: failures win over errors, and errors alone have a status of their own."""
+        """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""
         if status != pytest.ExitCode.TESTS_FAILED or self._failed:
             return status
-        if self._errors:
-            return EXIT_ERRORS_ONLY
-        return EXIT_USAGE if self._usage else status
+        if self._mistakes:
+            return EXIT_USAGE
+        return EXIT_ERRORS_ONLY if self._errors else status
 
     def _by_agent(self) -> dict[str, list[Row]]:
         """Return the judged rows by agent, configured ones in their order, whoever's came first."""
@@ -127,10 +128,13 @@ class Controller:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the counts of each agent and where the results are, also of a run that stopped before a report."""
-        if self._closing is None or terminalreporter.no_summary:
+        if terminalreporter.no_summary or (self._closing is None and not self._mistakes):
             return
-        from pytest_supportbench.reporting.terminal import print_summary  # noqa: PLC0415 - likewise
+        from pytest_supportbench.reporting.terminal import print_mistakes, print_summary  # noqa: PLC0415 - likewise
 
+        print_mistakes(terminalreporter, self._mistakes)
+        if self._closing is None:
+            return
         early = len(self._closing["unreported"]) if self._closing["stopped_early"] else None
         print_summary(
             terminalreporter,
@@ -141,6 +145,7 @@ class Controller:
             comparisons=self._comparisons(),
             budget=self._closing["budget"],
             cassettes=self._closing["cassettes"],
+            alike=self._settings.alike,
         )
 
     def _shown_path(self) -> str:

@@ -19,6 +19,7 @@ from pytest_supportbench.protocol import (
     Observation,
     PolicyText,
     Reply,
+    Step,
     ToolCall,
     ToolEntry,
     ToolFailure,
@@ -27,6 +28,7 @@ from pytest_supportbench.protocol import (
 )
 from pytest_supportbench.records import EXCERPT, Ending, Episode, EpisodeError, Limits, TurnRecord
 from pytest_supportbench.replies import InvalidReply, parse_turn
+from pytest_supportbench.steps import Steps, with_calls
 
 NEUTRAL_REPLY: Final = "I have nothing to add to that right now."
 """What the customer answers to a question that the scenario did not script; said once."""
@@ -71,6 +73,7 @@ class Conversation:
         self._replies = 0
         self._turns: list[TurnRecord] = []
         self._transcript: list[Entry] = []
+        self._steps = Steps(self._turns, self.environment)
         self._neutral_used = False
         self._invalid_used = False
         self.ending: Ending | None = None
@@ -107,33 +110,37 @@ class Conversation:
             "episode": self._episode_id,
         }
 
-    def live_call(self, call: ToolCall) -> ToolEntry:
-        """Execute a call that the agent makes while it works on a reply.
+    def live_call(self, call: ToolCall, step: Step | None = None, problem: str = "") -> ToolEntry:
+        """Execute a call that the agent makes while it works on a reply; it uses up no turn of the limit.
 
-        It is a step of its own in the record and in the transcript, since its result comes back before anything else
-        happens, and it uses up no turn.
+        Calls of one step are one turn in the record and in the transcript; one without is a turn of its own. With a
+        ``problem`` it is refused for that.
         """
-        number = len(self._turns) + 1
-        entry = self.environment.call(call, number).entry()
-        self._turns.append(TurnRecord(number, Turn(tool_calls=(call,)), live=True))
-        self._transcript += (AgentEntry(tool_calls=(call,)), entry)
-        return entry
+        return self._steps.call(call, step, problem)
 
     def take(self, raw: object, seconds: float = 0.0) -> None:
         """Take one reply: parse it, execute its calls, and decide whether the episode is over."""
-        usage, replayed = None, False
+        usage, replayed, step = None, False, None
         if isinstance(raw, Reply):
-            usage, replayed, raw = raw.usage, raw.replayed, raw.turn
-        number = len(self._turns) + 1
+            usage, replayed, step, raw = raw.usage, raw.replayed, raw.step, raw.turn
         self._replies += 1
         try:
             turn = parse_turn(raw, max_chars=self._limits.max_chars)
             refuse_unknown_action(turn.action, [spec.name for spec in self._bound.suite.actions])
+            if step and step.draft:
+                parse_turn({"message": step.draft}, max_chars=self._limits.max_chars)
         except InvalidReply as error:
+            self._transcript += self._steps.end()
+            number = len(self._turns) + 1
             record = TurnRecord(number, None, usage=usage, seconds=seconds, replayed=replayed)
             self._take_invalid(str(error), raw, record)
             return
-        calls = [self.environment.call(call, number) for call in turn.tool_calls]
+        before, calls = self._steps.decided(step) if step else ((), [])
+        self._transcript += self._steps.end()
+        number = len(self._turns) + 1
+        calls += [self.environment.call(call, number) for call in turn.tool_calls]
+        if before:
+            turn = with_calls(turn, *before, *turn.tool_calls)
         kind = self._bound.suite.suite.action_class(turn.action)
         over = bool(turn.action) and all(call.status == "ok" for call in calls)
         asks = kind == "ask" or (bool(turn.asks_for) and not turn.action)

@@ -12,19 +12,21 @@ from typing import Any, Final
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.agents.base import LiveAgent, public_options
 from pytest_supportbench.agents.kinds import COMMON, KINDS
-from pytest_supportbench.agents.spec import AgentSpec, nearest
+from pytest_supportbench.agents.spec import AgentSpec
+from pytest_supportbench.agents.spec_guesses import nearest
 from pytest_supportbench.bundled import DEFAULT_SUITE, bundled
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import FileError, UsageError
-from pytest_supportbench.executor import EventLoopThread
+from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.records import Episode, EpisodeError, Limits
-from pytest_supportbench.redaction import Redactor, environment_secrets
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.reporting.sections import failure_text, sections
 from pytest_supportbench.reporting.text import as_json, clean, wrapped
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
+from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.usage import has_tokens, usage_json
 
 SCENARIO: Final = "billing/charge-after-cancellation.scenario.yaml"
@@ -35,13 +37,21 @@ EXIT_INFRASTRUCTURE: Final = 10
 
 Write = Callable[[str], None]
 
-_LABEL: Final = 16
+_LABEL: Final = 20
 _ADVICE: Final = {
     "invalid_reply": "mend what it sends; `supportbench schema turn` prints the form of a turn",
     "agent_failed": "mend the agent; what it raised or answered is above",
     "time_limit": "make it faster, or give it more time with --supportbench-timeout",
 }
 """What to do about the endings of an episode that say the agent is not wired up."""
+
+_MODEL_ADVICE: Final = {
+    "local": "take another model; what this one wrote is above",
+    "ollama": "the model wrote something else; try the option mode={other}, a newer Ollama, or another model",
+    "openai": "the model wrote something else, so the server seems not to enforce the schema of a turn; try the option "
+    "mode={other}, the other value of strict, or another server or model",
+}
+"""What to do about replies that are no turns where a model wrote them as it liked, and nobody can mend it."""
 
 
 def diagnose(text: str, write: Write, *, root: Path, scenario: Path | None, limits: Limits) -> int:
@@ -54,13 +64,14 @@ def diagnose(text: str, write: Write, *, root: Path, scenario: Path | None, limi
     secret = environment_secrets(os.environ)
     try:
         spec = parse_spec(text, root)
+        secret = (*secret, *option_secrets(spec.options))
         _refuse_registered(spec)
         bound = _load(scenario)
         agent = make_agent(spec, root)
     except (FileError, UsageError) as error:
         raise UsageError(Redactor(secret).text(str(error))) from None
-    loop = EventLoopThread()
-    runner = Runner({spec.id: agent}, limits, loop.wait_for, secrets=secret)
+    loops = EventLoops()
+    runner = Runner({spec.id: agent}, limits, loops.wait_for, secrets=secret)
     scheduler = Scheduler(runner, lambda _result: None)
     clear = runner.redactor(spec.id).text
     visit = _Visit(agent, bound, runner, scheduler, lambda line: write(clean(clear(line))))
@@ -70,7 +81,7 @@ def diagnose(text: str, write: Write, *, root: Path, scenario: Path | None, limi
         raise UsageError(clear(str(error))) from None
     finally:
         scheduler.close()
-        loop.close()
+        loops.close()
         agent.close()
 
 
@@ -113,33 +124,40 @@ class _Visit:
         self._say("check", "found nothing wrong")
         self._say("scenario", f"{self.bound.scenario.id} {self.bound.scenario.title}")
         self.write("")
+        unknown = [name for name, value in self._facts().items() if value is None]
         result = self.scheduler.result(Job(spec.id, self.bound, spec.id, 1))
         for line in _outcome(result):
             self.write(line)
+        for name in unknown:  # such as which model the server says that it asked
+            self._say(name.replace("_", " "), _shown(self._facts()[name]))
         if result.episode.error is not None:
             return self._broken(result.episode.error)
-        advice = _ADVICE.get(result.episode.ending)
+        advice = _advice(spec, result.episode.ending)
         return self._wired(result) if advice is None else self._unusable(result, advice)
 
     def _say(self, label: str, text: str) -> None:
         for line in _entry(label, text):
             self.write(line)
 
+    def _facts(self) -> dict[str, Any]:
+        """Return what the agent says of itself now, options and what it does not have apart."""
+        facts = self.agent.fingerprint()
+        absent = {"options", *(["prompt_path"] if facts.get("prompt_path") is None else [])}
+        return {name: value for name, value in facts.items() if name not in absent and value != []}
+
     def _setup(self) -> Iterator[str]:
         """Yield what the agent would use, in words."""
         agent, spec = self.agent, self.agent.spec
-        fingerprint = dict(agent.fingerprint())
-        options = fingerprint.pop("options", None)
+        options = agent.fingerprint().get("options")
         yield from _entry("agent", spec.raw)
-        for name, value in fingerprint.items():
-            if not (name == "prompt_path" and value is None) and value != []:
+        for name, value in self._facts().items():
+            if value is not None:
                 yield from _entry(name.replace("_", " "), _shown(value))
         yield from _entry("options", _options(spec, options if isinstance(options, dict) else {}))
+        if "key_env" in (KINDS[spec.kind].options or ()):
+            yield from _entry("key", _from_variable(spec.option("key_env", "OPENAI_API_KEY")))
         for header, variable in spec.headers:
-            known = "set" if os.environ.get(variable) else "NOT SET"
-            yield from _entry(
-                "header", f"{header}, from the environment variable {variable}, which is {known}"
-            )
+            yield from _entry("header", f"{header}, {_from_variable(variable)}")
         if spec.without:
             yield from _entry("without", ", ".join(sorted(spec.without)))
         window = "answers at once" if agent.inline else counted(agent.window, "episode") + " at a time"
@@ -178,11 +196,25 @@ class _Visit:
         return 0
 
 
+def _advice(spec: AgentSpec, ending: str) -> str | None:
+    """Return what to do where the way an episode ended says that the agent is not wired up."""
+    if ending == "invalid_reply" and spec.kind in _MODEL_ADVICE:
+        other = "schema" if spec.option("mode", "schema") == "tools" else "tools"
+        return _MODEL_ADVICE[spec.kind].format(other=other)
+    return _ADVICE.get(ending)
+
+
+def _from_variable(name: str) -> str:
+    known = "set" if os.environ.get(name, "").strip() else "NOT SET"
+    return f"from the environment variable {name}, which is {known}"
+
+
 def _entry(label: str, text: str) -> Iterator[str]:
+    head = f"{label:<{_LABEL - 1}} "
     if " " not in text:  # a hash or an address stays whole, to be copied
-        yield f"{label:<{_LABEL}}{text}"
+        yield f"{head}{text}"
         return
-    yield from wrapped(text, f"{label:<{_LABEL}}", " " * _LABEL)
+    yield from wrapped(text, head, " " * _LABEL)
 
 
 def _shown(value: Any) -> str:

@@ -6,7 +6,7 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -96,17 +96,22 @@ class Environment:
         """Say for each declared fault whether a call reached it."""
         return self._faults.report()
 
-    def call(self, call: ToolCall, turn: int) -> CallRecord:
+    def call(self, call: ToolCall, turn: int, problem: str = "") -> CallRecord:
         """Execute one call and return its record; whatever the agent sent, nothing is raised for it.
 
-        Raises `ToolsetError` where the toolset itself is broken.
+        With a ``problem`` its arguments could not be read, and it is refused for that. Raises `ToolsetError` where the
+        toolset itself is broken.
         """
-        record = self._execute(call, turn, len(self.calls) + 1)
+        record = self._execute(call, turn, len(self.calls) + 1, problem)
         self.calls.append(record)
         self._context.advance(SECONDS_PER_TIMEOUT if record.fault == "timeout" else SECONDS_PER_CALL)
         return record
 
-    def _execute(self, call: ToolCall, turn: int, number: int) -> CallRecord:
+    def renumber(self, changed: Callable[[int], int]) -> None:
+        """Have calls belong to other turns; ``changed`` returns the new number of a turn."""
+        self.calls[:] = [replace(call, turn=changed(call.turn)) for call in self.calls]
+
+    def _execute(self, call: ToolCall, turn: int, number: int, problem: str) -> CallRecord:
         base: dict[str, Any] = {
             "number": number,
             "turn": turn,
@@ -129,11 +134,12 @@ class Environment:
             )
         base["effect"], base["handoff"], base["does"] = spec.effect, spec.handoff, spec.does
         base["owners"] = self._owners_of(call.arguments.values())
+        if problem:
+            return _unfit(base, problem)
         try:
             arguments = spec.validate(call.arguments)
         except ValidationError as error:
-            problem = ToolFailure(code="invalid_arguments", message=argument_problem(error))
-            return CallRecord(**base, status="refused", error=problem)
+            return _unfit(base, argument_problem(error))
         fault = self._faults.next_call(spec.name)
         if fault is not None:
             base["fault"] = fault.kind
@@ -239,6 +245,10 @@ class Environment:
                     found.add(tuple(sorted(record.subjects())))
         found.discard(())
         return tuple(sorted(found))
+
+
+def _unfit(base: dict[str, Any], problem: str) -> CallRecord:
+    return CallRecord(**base, status="refused", error=ToolFailure(code="invalid_arguments", message=problem))
 
 
 def _request_id(number: int) -> str:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from pytest_supportbench.clock import now
 from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.customer import CustomerBrief, Simulation
-from pytest_supportbench.errors import AgentFailure, InfrastructureError, ReplayedFailure, ToolsetError
+from pytest_supportbench.errors import (
+    AgentFailure,
+    InfrastructureError,
+    ReplayedFailure,
+    ToolsetError,
+    is_interrupt,
+)
 from pytest_supportbench.live_tools import LiveTools
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import Observation, Turn
 from pytest_supportbench.records import EXCERPT, Episode, EpisodeError, Limits
 
+TOOL_SECONDS: Final = 1.0
+"""Seconds that a tool may still run in an episode that is given up before it counts as what hangs."""
+
 Ask: TypeAlias = Callable[[Observation], Any]
-AskAsync: TypeAlias = Callable[[Observation], Awaitable[Any]]
 
 
 def toolset_broke(error: ToolsetError) -> EpisodeError:
@@ -47,25 +55,13 @@ def run_episode(
     *,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     episode_id: str = "episode",
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = now,
 ) -> Episode:
-    """Run one episode with a synchronous agent and return it; never raises for what the agent does.
+    """Run one episode with an agent and return it; never raises for what the agent does.
 
     The time limit is checked between turns; a reply that hangs is the caller's to abandon.
     """
     return drive(Dialogue(Conversation(bound, limits, episode_id), limits, clock), ask)
-
-
-async def run_episode_async(
-    bound: BoundScenario,
-    ask: AskAsync,
-    *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    episode_id: str = "episode",
-    clock: Callable[[], float] = time.perf_counter,
-) -> Episode:
-    """Run one episode with an asynchronous agent, cancelling it at the time limit; otherwise like `run_episode`."""
-    return await drive_async(Dialogue(Conversation(bound, limits, episode_id), limits, clock), ask)
 
 
 class Dialogue:
@@ -79,7 +75,7 @@ class Dialogue:
         self,
         conversation: Conversation,
         limits: Limits,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] = now,
         simulation: Simulation | None = None,
     ) -> None:
         self.conversation = conversation
@@ -88,21 +84,35 @@ class Dialogue:
         self._clock = clock
         self._start = clock()
         self._waited = 0.0
+        self._excused = 0.0
+        self._asked: float | None = None
         self._simulation = simulation
         if simulation is not None:
             conversation.simulate = self._simulate
 
     def _simulate(self, brief: CustomerBrief) -> str:
         assert self._simulation is not None
-        begin = self._clock()
+        left = max(self._limits.timeout - self._waited, 0.0)
+        self._asked = begin = self._clock()
         try:
-            return self._simulation.answer(brief, max(self._limits.timeout - self._waited, 0.0))
+            return self._simulation.answer(brief, left)
         finally:
             self._waited += self._clock() - begin
+            self._asked = None
 
     def seconds(self) -> float:
-        """Return the seconds since the episode began, without those that a simulated customer took."""
-        return self._clock() - self._start - self._waited
+        """Return the seconds since the episode began, without those that are not the agent's; from any thread."""
+        asked = self._asked
+        return (self._clock() if asked is None else asked) - self._start - self._waited - self._excused
+
+    @property
+    def limit(self) -> float:
+        """The seconds that the episode may take."""
+        return self._limits.timeout
+
+    def excuse(self, seconds: float) -> None:
+        """Take off seconds in which other episodes kept this one waiting."""
+        self._excused += seconds
 
     def time_left(self) -> float:
         """Return the seconds until the episode's limit; not below 0."""
@@ -123,45 +133,47 @@ class Dialogue:
         with self.tools.lock:
             if self.tools.broken is not None:
                 raise self.tools.broken
+            if self.tools.closed:
+                raise AgentFailure("the reply came after the episode was given up")
             self.conversation.take(raw, seconds)
-
-    async def take_async(self, raw: object, seconds: float) -> None:
-        """Take one reply like `take`, without holding up the event loop while a simulated customer answers."""
-        if self._simulation is None:
-            self.take(raw, seconds)
-            return
-        import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
-
-        from pytest_supportbench.executor import DaemonExecutor  # noqa: PLC0415 - likewise
-
-        executor = DaemonExecutor(1, "supportbench-take")
-        try:
-            await asyncio.get_running_loop().run_in_executor(executor, self.take, raw, seconds)
-        finally:
-            executor.shutdown()
 
     def finish(self) -> Episode:
         """Return the finished episode; one that took too long has failed, whatever came of it."""
-        self.tools.close()
         if self.seconds() > self._limits.timeout:
             return self.out_of_time()
-        return self.conversation.finish(seconds=self.seconds())
+        return self._broken() or self.conversation.finish(seconds=self.seconds())
 
     def failed(self, error: BaseException) -> Episode:
         """Return the episode that an exception ended; at the time limit that is what ended it."""
-        self.tools.close()
         if isinstance(error, AgentFailure | TimeoutError) and self.time_left() == 0:
             return self.out_of_time(str(error) if isinstance(error, AgentFailure) else "")
-        return _failed(self.conversation, self.tools.broken or error, self.seconds())
+        return self._broken() or _failed(self.conversation, error, self.seconds())
 
     def out_of_time(self, detail: str = "") -> Episode:
         """Return the episode as one that took too long; ``detail`` is what the adapter saw of it."""
+        return self._broken() or _out_of_time(self.conversation, self._limits, self.seconds(), detail)
+
+    def _broken(self) -> Episode | None:
+        """Close the tools; where they broke, return the episode, which then says nothing about the agent."""
         self.tools.close()
-        return _out_of_time(self.conversation, self._limits, self.seconds(), detail)
+        broken = self.tools.broken
+        return None if broken is None else _failed(self.conversation, broken, self.seconds())
+
+    def abandoned(self, bound: BoundScenario) -> Episode:
+        """Return the episode of an agent that hangs, as it stands; nothing that the agent does later counts.
+
+        Where a tool is what hangs, that says nothing about the agent, and what was done before is left out: nobody can
+        tell how far the tool has come.
+        """
+        if not self.tools.close(TOOL_SECONDS):
+            hung = ToolsetError("a tool was called that does not return")
+            return failed_before_start(bound, toolset_broke(hung))
+        with self.tools.lock:
+            return self.out_of_time()
 
 
 def drive(dialogue: Dialogue, ask: Ask) -> Episode:
-    """Lead a dialogue with a synchronous agent to its end and return the episode."""
+    """Lead a dialogue to its end and return the episode."""
     while not dialogue.over:
         asked = dialogue.seconds()
         if dialogue.time_left() == 0:
@@ -169,32 +181,11 @@ def drive(dialogue: Dialogue, ask: Ask) -> Episode:
         try:
             raw = ask(dialogue.observation())
             dialogue.take(raw, dialogue.seconds() - asked)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an agent raises is a value here
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
             return dialogue.failed(error)
     return dialogue.finish()
-
-
-async def drive_async(dialogue: Dialogue, ask: AskAsync) -> Episode:
-    """Lead a dialogue with an asynchronous agent to its end, cancelling it at the time limit."""
-    import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
-
-    while not dialogue.over:
-        asked = dialogue.seconds()
-        try:
-            raw = await asyncio.wait_for(_asked(ask, dialogue.observation()), dialogue.time_left())
-            await dialogue.take_async(raw, dialogue.seconds() - asked)
-        except Exception as error:  # noqa: BLE001 - whatever an agent raises is a value here
-            return dialogue.failed(error)
-    return dialogue.finish()
-
-
-async def _asked(ask: AskAsync, observation: Observation) -> Any:
-    """Await one reply. ``sys.exit`` in the agent's code must not end the event loop that others share."""
-    try:
-        return await ask(observation)
-    except SystemExit as error:
-        msg = f"SystemExit: {error}"
-        raise AgentFailure(msg) from error
 
 
 def _out_of_time(conversation: Conversation, limits: Limits, seconds: float, detail: str = "") -> Episode:
@@ -202,11 +193,6 @@ def _out_of_time(conversation: Conversation, limits: Limits, seconds: float, det
     if detail:
         text = f"{text}; {detail}"[:EXCERPT].encode("utf-8", "replace").decode()
     return conversation.finish(seconds=seconds, ending="time_limit", failure=text)
-
-
-def out_of_time(bound: BoundScenario, limits: Limits, seconds: float) -> Episode:
-    """Return the episode of an agent that hung and was abandoned: nothing it did later counts."""
-    return _out_of_time(Conversation(bound, limits, "abandoned"), limits, seconds)
 
 
 def agent_crashed(bound: BoundScenario, error: BaseException) -> Episode:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from typing import Final
+
+START_AGAIN: Final = "start_again"
+"""The cause of the error by which an episode is run once more from its beginning."""
+
+CASSETTE_MISS: Final = "cassette_miss"
+RESERVED_CAUSES: Final = frozenset({START_AGAIN, CASSETTE_MISS})
+"""Causes that mean something to the runner; no agent may raise them."""
 
 
 class SupportBenchError(Exception):
@@ -75,3 +84,8 @@ class AgentFailure(SupportBenchError):  # noqa: N818 - "failure" against "error"
 
 class ReplayedFailure(AgentFailure):
     """A failure of the system under test that was stored in an earlier run; nobody was asked."""
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an exception may be Ctrl-C at the terminal, which reaches the main thread alone."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any, Final, ParamSpec, TypeVar
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,65 +86,3 @@ class DaemonExecutor(Executor):
                     item[0].cancel()
         for _ in range(threads):
             self._queue.put(None)
-
-
-LOOP_THREADS: Final = 32
-"""Blocking calls that asynchronous agents may have running at a time in threads of the event loop."""
-
-
-class _LoopExecutor(ThreadPoolExecutor):
-    """What an event loop takes for its threads; they are daemons, since the standard ones hold up the exit."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self._daemons = DaemonExecutor(LOOP_THREADS, "supportbench-loop-thread")
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        return self._daemons.submit(fn, *args, **kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._daemons.shutdown(wait, cancel_futures=cancel_futures)
-
-
-class EventLoopThread:
-    """One event loop in one daemon thread, shared by all asynchronous agents of a session."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and return its result to the calling thread."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._running()).result()
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._loop.set_default_executor(_LoopExecutor())
-                threading.Thread(
-                    target=self._serve, args=(self._loop,), name="supportbench-loop", daemon=True
-                ).start()
-            return self._loop
-
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            while True:
-                try:
-                    loop.run_forever()
-                except (
-                    SystemExit
-                ):  # sys.exit in a task of an agent's: whoever awaits it gets it, others go on
-                    continue
-                break
-        finally:
-            loop.close()
-
-    def close(self) -> None:
-        """Stop the loop; what still runs on it is dropped."""
-        with self._lock:
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._loop = None

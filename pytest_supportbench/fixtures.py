@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pytest_supportbench.session import BenchSession
 
 RUNS = pytest.StashKey[list[Run]]()
+BROKEN = pytest.StashKey[BaseException]()
+"""The exception by which an infrastructure error ended an item, if nobody caught it."""
 ATTEMPTS = pytest.StashKey[int]()
 
 
@@ -122,6 +125,7 @@ class Bench:
     def __init__(self, request: pytest.FixtureRequest, attempt: int) -> None:
         self._request = request
         self._attempt = attempt
+        self._given: dict[tuple[Any, ...], list[Any]] = {}
 
     def run(self, path: str | Path, *, agent: Any = None, trial: int = 1) -> Run:
         """Run one scenario file now and return it scored; paths are relative to the test file's folder.
@@ -140,14 +144,21 @@ class Bench:
             bound = session.load(file)
             if isinstance(agent, str):
                 name = session.given(agent)
-            elif agent is not None:
-                name = _named(session, agent)
             else:
-                name = _named(session, self._request.getfixturevalue("supportbench_agent"))
+                own = agent if agent is not None else self._request.getfixturevalue("supportbench_agent")
+                episode = (bound.suite.suite.name, bound.scenario.id, trial)
+                name = _named(session, own, number=self._number(own, episode), test=item.nodeid)
             key = f"{item.nodeid}:{bound.scenario.id}#{self._attempt}"
             return session.run_inline(Job(key, bound, name, trial, self._attempt), own=True)
 
         return _finish(item, result, own=True)
+
+    def _number(self, agent: Any, episode: tuple[Any, ...]) -> int:
+        """Count the agents of one name that this test runs through one episode, and return which of them this is."""
+        given = self._given.setdefault((_name_of(agent), *episode), [])
+        if not any(_same(agent, known) for known in given):
+            given.append(agent)
+        return 1 + next(number for number, known in enumerate(given) if _same(agent, known))
 
 
 def make_job(item: pytest.Item, agent: str, attempt: int) -> Job:
@@ -188,11 +199,16 @@ def _finish(item: pytest.Item, run: Callable[[], Result], *, own: bool = False) 
     broken = result.episode.error
     if broken is not None:
         text = f"infrastructure error ({broken.cause}): {broken.message}"
-        _fail(f"{text}\n{broken.remedy}" if broken.remedy else text)
+        try:
+            _fail(f"{text}\n{broken.remedy}" if broken.remedy else text)
+        except pytest.fail.Exception as failure:
+            item.stash[BROKEN] = failure
+            raise
     return finished
 
 
-USAGE = pytest.StashKey[bool]()
+USAGE = pytest.StashKey[str]()
+"""The user's mistake that kept an item from running, as it was said."""
 
 
 def _or_fail(item: pytest.Item, call: Callable[[], Any]) -> Any:
@@ -201,7 +217,7 @@ def _or_fail(item: pytest.Item, call: Callable[[], Any]) -> Any:
         return call()
     except SupportBenchError as error:
         message = str(error)
-    item.stash[USAGE] = True
+    item.stash[USAGE] = message
     _fail(told_once(item.config, message))
     return None  # never reached; it spares the linter a guess
 
@@ -213,17 +229,28 @@ def _fail(message: str) -> NoReturn:
     pytest.fail(clean(bounded(message)), pytrace=False)
 
 
-def _named(session: BenchSession, agent: Any, configured: str = "") -> str:
+def _named(
+    session: BenchSession, agent: Any, configured: str = "", *, number: int = 1, test: str = ""
+) -> str:
     """Return the id of an agent of the session, or of one that the user's code supplied. Raises `UsageError`.
 
-    ``configured`` is the one of several agents that the supplied one builds on.
+    ``configured`` is the one of several agents that the supplied one builds on. ``test`` is the user's own test that
+    has it, and ``number`` tells several of one name in it apart.
     """
     if agent is None:
         raise UsageError(
             "the fixture supportbench_agent returned None; return a callable or an object with reply()"
         )
     own = f"{_name_of(agent)}-{configured}" if configured else _name_of(agent)
-    return session.name_of(agent) or session.adopt(own, agent)
+    own = f"{own}.{number}" if number > 1 else own
+    return session.name_of(agent) or session.adopt(own, agent, test)
+
+
+def _same(agent: Any, other: Any) -> bool:
+    """Tell whether two are one object; a method is made anew each time that it is asked for."""
+    if inspect.ismethod(agent) and inspect.ismethod(other):
+        return agent.__self__ is other.__self__ and agent.__func__ is other.__func__
+    return agent is other
 
 
 def _name_of(agent: Any) -> str:

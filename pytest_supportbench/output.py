@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
+
+from pytest_supportbench.redaction import Redactor
 
 MAX_CHARS: Final = 20_000
 """How much of an episode's output is kept; an agent that floods must not fill the memory."""
 
 
+_KEPT: Final = ("close", "detach")
+"""What would take a stream away from everybody."""
+
+
 class Caught:
     """The output of one episode: bounded, and written by its own thread alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
         self._parts: list[str] = []
         self._left = MAX_CHARS
 
@@ -32,22 +41,79 @@ class Caught:
         return "".join(self._parts).encode("utf-8", "replace").decode() + cut
 
 
+class PassedOn:
+    """The output of an episode in an item's own thread: shown as it comes, without secrets.
+
+    A line is held back only while a secret may go on in it.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self._lock = threading.RLock()
+        self._held: dict[_Write, str] = {}
+
+    def write(self, stream: _Write, text: str) -> None:
+        """Show ``text``, or keep it until it is known what follows."""
+        with self._lock:
+            text = self._held.pop(stream, "") + text
+            if len(text) <= MAX_CHARS and self.redactor.goes_on(text):
+                self._held[stream] = text
+            else:
+                stream.original(self.redactor.text(text))
+
+    def close(self) -> None:
+        """Show what was held back."""
+        with self._lock:
+            held, self._held = self._held, {}
+        for stream, text in held.items():
+            with contextlib.suppress(OSError, ValueError):  # a stream that was closed meanwhile
+                stream.original(self.redactor.text(text))
+
+
 class _Write:
     """Stands for a stream's ``write``: sends an episode's thread to its own buffer and everybody else on."""
 
     def __init__(self, stream: TextIO, router: ThreadOutput) -> None:
-        self._write = stream.write
+        self.original = stream.write
         self._router = router
 
     def __call__(self, text: str, /) -> int:
         caught = self._router.current
         if caught is None:
-            return self._write(text)
+            return self.original(text)
         if not isinstance(text, str):
             msg = f"write() argument must be str, not {type(text).__name__}"
             raise TypeError(msg)
-        caught.write(text)
+        if isinstance(caught, PassedOn):
+            caught.write(self, text)
+        else:
+            caught.write(text)
         return len(text)
+
+
+class _Keep:
+    """Stands for a stream's ``close`` or ``detach``: an episode cannot take away what all others write to."""
+
+    def __init__(self, original: Callable[[], Any], router: ThreadOutput) -> None:
+        self._original = original
+        self._router = router
+
+    def __call__(self) -> Any:
+        return self._original() if self._router.current is None else None
+
+
+def _blank(record: logging.LogRecord, redactor: Redactor) -> None:
+    """Take the secrets out of a log record's text and traceback."""
+    with contextlib.suppress(Exception):  # one that cannot be formatted is for its handlers to refuse
+        said = record.getMessage()
+        clean = redactor.text(said)
+        if clean != said:
+            record.msg, record.args = clean, None
+    if record.exc_info:
+        trace = logging.Formatter().formatException(record.exc_info)
+        clean = redactor.text(trace)
+        if clean != trace:
+            record.exc_text, record.exc_info = clean, None
 
 
 class _Handler(logging.Handler):
@@ -58,7 +124,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         caught = self._router.current
-        if caught is not None:
+        if isinstance(caught, Caught):
             try:
                 caught.write(f"{self.format(record)}\n")
             except Exception:  # noqa: BLE001 - a log line that cannot be formatted must not break the episode
@@ -75,22 +141,24 @@ class ThreadOutput:
     """
 
     def __init__(self) -> None:
-        self._current: ContextVar[Caught | None] = ContextVar("supportbench_output", default=None)
+        self._current: ContextVar[Caught | PassedOn | None] = ContextVar("supportbench_output", default=None)
         self._active = False
+        self._starting = threading.Lock()
+        self._make_record = logging.getLogRecordFactory()
         self._handler = _Handler(self)
         self._between: tuple[TextIO | None, ...] = ()
         self._streams: list[TextIO] = []
         self._handlers: list[logging.Handler] = []
 
     @property
-    def current(self) -> Caught | None:
-        """The buffer of the calling context's episode, if it runs one; tasks on the event loop inherit it."""
+    def current(self) -> Caught | PassedOn | None:
+        """What takes the output of the calling context's episode, if it runs one; tasks inherit it."""
         return self._current.get()
 
     def _is_foreign(self, record: logging.LogRecord) -> bool:
         """Filter for other handlers: records of an episode's thread are not theirs."""
         del record
-        return self.current is None
+        return not isinstance(self.current, Caught)
 
     def note_streams(self) -> None:
         """Note the streams that are there between items, so that `install` takes them as well."""
@@ -117,27 +185,61 @@ class ThreadOutput:
         except AttributeError:
             return  # a stream of somebody's own that cannot be changed shows all text as it comes
         self._streams.append(stream)
+        for name in _KEPT:
+            with contextlib.suppress(AttributeError):  # likewise
+                setattr(stream, name, _Keep(getattr(stream, name), self))
 
     def uninstall(self) -> None:
         """Take the routing away again."""
         self._active = False
         for stream in self._streams:
-            del stream.write
+            for name in ("write", *_KEPT):
+                with contextlib.suppress(AttributeError):  # the agent's code may have taken it away
+                    delattr(stream, name)
         for handler in self._handlers:
             handler.removeFilter(self._is_foreign)
         self._streams.clear()
         self._handlers.clear()
         logging.getLogger().removeHandler(self._handler)
+        if logging.getLogRecordFactory() == self._record:
+            logging.setLogRecordFactory(self._make_record)
 
     @contextmanager
-    def caught(self) -> Iterator[Caught]:
-        """Catch the calling thread's output while the block runs."""
-        caught = Caught()
+    def caught(self, redactor: Redactor) -> Iterator[Caught]:
+        """Catch the calling thread's output while the block runs; log records lose their secrets as they are made."""
+        caught = Caught(redactor)
         token = self._current.set(caught)
         if not self._active:
-            self._active = True
-            self.install()
+            self._start()
         try:
             yield caught
         finally:
             self._current.reset(token)
+
+    @contextmanager
+    def passed_on(self, redactor: Redactor) -> Iterator[None]:
+        """Take secrets out of what the calling thread prints and logs while the block runs."""
+        passed = PassedOn(redactor)
+        token = self._current.set(passed)
+        self._start()
+        try:
+            yield
+        finally:
+            self._current.reset(token)
+            passed.close()
+
+    def _start(self) -> None:
+        with self._starting:
+            if not self._active:
+                self._active = True
+                self._make_record = logging.getLogRecordFactory()
+                logging.setLogRecordFactory(self._record)
+        self.install()
+
+    def _record(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        """Make a log record, without secrets where an episode logs it: its handlers are anybody's."""
+        record = self._make_record(*args, **kwargs)
+        current = self.current
+        if current is not None:
+            _blank(record, current.redactor)
+        return record

@@ -14,6 +14,7 @@ from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session,
 from pytest_supportbench.collector import ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Controller
 from pytest_supportbench.fixtures import (
+    BROKEN,
     RUNS,
     USAGE,
     skip_further_agents,
@@ -22,6 +23,7 @@ from pytest_supportbench.fixtures import (
     supportbench_run,
     supportbench_scenario,
 )
+from pytest_supportbench.shown import Warned, clear_captured
 from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
 __all__ = ["supportbench", "supportbench_agent", "supportbench_run", "supportbench_scenario"]
@@ -46,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "supportbench_tag(name): a scenario's tag or category; select with -m 'supportbench_tag(name=\"pilot\")'",
     )
     config.stash[SETTINGS] = chosen = settings.read_settings(config)
+    config.pluginmanager.register(Warned(config), "supportbench-warnings")
     worker = getattr(config, WORKER, None)
     if worker is not None:
         config.stash[RUN] = worker["supportbench_run"]
@@ -146,14 +149,24 @@ def _route_output(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach rows and sections to the report that ends an item."""
+    """Attach rows and sections to the report that ends an item.
+
+    An infrastructure error stays one where a failure is expected (``xfail``): it says nothing about the agent.
+    """
     report = yield
     _route_output(item.config)
+    clear_captured(item, report)
+    broken = call.excinfo is not None and call.excinfo.value is item.stash.get(BROKEN, None)
+    if broken and hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        del report.wasxfail
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
     runs = item.stash.get(RUNS, [])
     item.stash[RUNS] = []
-    data: dict[str, Any] = {"usage": True} if item.stash.get(USAGE, False) else {}
+    data: dict[str, Any] = {"usage": item.stash[USAGE]} if USAGE in item.stash else {}
+    if broken:
+        data["broken"] = True
     if runs:
         session = open_session(item.config)
         data["rows"] = [{**session.row(run.result), **({"own": True} if run.own else {})} for run in runs]
@@ -161,7 +174,7 @@ def pytest_runtest_makereport(
             from pytest_supportbench.reporting.sections import sections  # noqa: PLC0415 - mostly failures only
 
             for run in runs:
-                report.sections.extend(sections(run.result))
+                report.sections.extend(sections(run.result, str(report.longrepr)))
     if data:
         setattr(report, ATTRIBUTE, data)
     return report

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_supportbench.words import IsoDate
 
@@ -26,6 +26,7 @@ __all__ = [
     "Observation",
     "PolicyText",
     "Reply",
+    "Step",
     "ToolCall",
     "ToolEntry",
     "ToolFailure",
@@ -185,18 +186,59 @@ class Observation(Frozen):
     mcp: McpAddress | None = None
 
 
+MAX_USAGE: Final = 10**12
+"""Tokens, seconds or dollars beyond this are nonsense."""
+
+_COST_DIGITS: Final = 9
+
+
+def _rounded(cost: Decimal) -> Decimal:
+    """Return a cost with as many digits as a price has; an exponent may stand for millions of them."""
+    exponent = cost.as_tuple().exponent
+    return cost if isinstance(exponent, int) and -_COST_DIGITS <= exponent <= 0 else round(cost, _COST_DIGITS)
+
+
+_Count: TypeAlias = Annotated[int, Field(ge=0, le=MAX_USAGE)]
+_Seconds: TypeAlias = Annotated[float, Field(ge=0, le=MAX_USAGE, allow_inf_nan=False)]
+_Dollars: TypeAlias = Annotated[Decimal, Field(ge=0, le=MAX_USAGE), AfterValidator(_rounded)]
+
+
 class Usage(Frozen):
     """What one reply cost, as far as the server reports it; ``None`` where it does not.
 
     ``seconds`` is the server's own time, ``cost`` in US dollars, ``retries`` how often the request was repeated after
-    a failure of the transport.
+    a failure of the transport. No number is below 0 or above a million millions.
     """
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    seconds: float | None = None
-    cost: Decimal | None = None
-    retries: int = 0
+    model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
+
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
+    seconds: _Seconds | None = None
+    cost: _Dollars | None = None
+    retries: _Count = 0
+
+    @classmethod
+    def reported(cls, **numbers: Any) -> Usage:
+        """Return what a server or a framework reported, without numbers that cannot be."""
+        try:
+            return cls(**numbers)
+        except ValidationError as error:
+            wrong = {
+                str(problem["loc"][0]) for problem in error.errors(include_input=False, include_url=False)
+            }
+            return cls(**{name: number for name, number in numbers.items() if name not in wrong})
+
+
+class Step(Frozen):
+    """One message of a model in an agent's own tool loop: its calls are one turn, none of which saw another's result.
+
+    ``number`` grows in the order in which the messages of one reply were written; ``draft`` is the text that stands
+    beside its calls.
+    """
+
+    number: Annotated[int, Field(ge=1)]
+    draft: str = ""
 
 
 class Reply(Frozen):
@@ -204,12 +246,14 @@ class Reply(Frozen):
 
     ``turn`` may be a `Turn`, a mapping or the model's own JSON text: the episode parses, bounds and records it, so
     that a bad reply is the agent's invalid reply and no crash of the adapter. ``replayed`` says that it was stored
-    in an earlier run and nobody was asked.
+    in an earlier run and nobody was asked. ``step`` is the message that the decision stands in, whose calls
+    become the turn's.
     """
 
     turn: Any
     usage: Usage | None = None
     replayed: bool = False
+    step: Step | None = None
 
 
 class Unreadable(Frozen):

@@ -33,8 +33,9 @@ class TurnRecord:
 
     ``turn`` is ``None`` where the reply did not parse; then ``invalid`` says why and ``excerpt`` has its
     beginning. ``delivered`` tells whether the customer got the message, ``customer_reply`` what they answered.
-    ``live`` marks a call that the agent made while it worked on a reply, which is a step of its own; ``replayed`` a
-    reply that was stored in an earlier run; ``simulated`` an answer that a simulated customer gave.
+    ``live`` marks what the agent did while it worked on a reply: the calls of one message of its model with the text
+    beside them, or one call of which no message is known. ``replayed`` marks a reply that was stored in an earlier run,
+    ``simulated`` an answer that a simulated customer gave.
     """
 
     number: int

@@ -2,54 +2,86 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from json import dumps
 from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
-from pytest_supportbench.protocol import Reply, Turn, Unreadable
+from pytest_supportbench.protocol import Reply, Step, Turn, Unreadable
+from pytest_supportbench.secret_values import MIN_CHARS
+from pytest_supportbench.spellings import meaning, replaced
 
 BLANK: Final = "***"
 
 MCP_TOKEN_PREFIX: Final = "sb-mcp-"  # noqa: S105 - only where tokens begin
 """What the token of an episode's tools begins with, so that it is known wherever an agent repeats it."""
 
-MIN_CHARS: Final = 8
-"""Shorter values are no secrets worth the name, and blanking them would spoil ordinary text."""
+MIN_LINE: Final = 16
+"""A line of a secret of several lines, such as a PEM key, is a secret by itself from so many characters on."""
+
+MIN_PIECE: Final = 6
+"""So many characters of a secret that was cut are still blanked; fewer tell nothing."""
 
 MAX_DEPTH: Final = 40
 """Replies nested deeper are refused anyway."""
 
 _MCP_TOKEN: Final = rf"{MCP_TOKEN_PREFIX}[\w-]{{20,}}"
-_NAME: Final = re.compile(r"key|token|secret|passw|credential|authorization|cookie|dsn", re.IGNORECASE)
-_PLAIN: Final = re.compile(r"[a-z]+([ _-][a-z]+)*|[/~.].*", re.IGNORECASE)
+_WORDS: Final = re.compile(r"[a-z]+([ _-][a-z]+)*[ _-]?", re.IGNORECASE)
+_AFTER: Final = re.compile(r"\.{0,3}($|[^\w/=%.-])")
+_BEFORE: Final = re.compile(r"(^|[^\w/=%.-]|\.\.\.)\Z")
 
 
 class Redactor:
-    """Replaces the values of known secrets in text, also where JSON or a URL escaped them, and tokens of episodes."""
+    """Replaces the values of known secrets in text, however JSON, a URL or HTML spelt them, and tokens of episodes."""
 
     def __init__(self, values: Iterable[str]) -> None:
+        parts = (part for value in values for part in (value, *_long_lines(value)))
+        self._values = tuple(dict.fromkeys(part for part in parts if len(part) >= MIN_CHARS))
         forms = {
-            form
-            for value in values
-            if len(value) >= MIN_CHARS
-            for form in (value, json.dumps(value)[1:-1], quote(value, safe=""))
+            form for value in self._values for form in (value, dumps(value)[1:-1], quote(value, safe=""))
         }
         found = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join([*map(re.escape, found), _MCP_TOKEN]))
+        meant = {meaning(form).strip() for value in self._values for form in (value, quote(value, safe=""))}
+        self._meant = tuple(sorted(form for form in meant if len(form) >= MIN_PIECE))
 
     def text(self, text: str) -> str:
-        """Return the text with every secret blanked."""
-        return self._pattern.sub(BLANK, text)
+        """Return a text to be shown with every secret blanked, also one of which a cut left a piece at its edge."""
+        return self._blanked(text, pieces=True)
+
+    def beside(self, texts: Iterable[str]) -> Redactor:
+        """Return one that leaves alone what these texts have themselves, given by their `meaning`."""
+        known = tuple(texts)
+        kept = [value for value in self._values if not any(meaning(value).strip() in text for text in known)]
+        return self if len(kept) == len(self._values) else Redactor(kept)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any secret is known."""
+        return bool(self._values)
+
+    def goes_on(self, text: str) -> bool:
+        """Tell whether a secret may have begun at the end of the text, so that what follows belongs to it."""
+        plain = meaning(text)
+        return any(
+            plain.endswith(secret[:size])
+            for secret in self._meant
+            for size in range(1, min(len(secret), len(plain) + 1))
+        )
 
     def reply(self, raw: Any) -> Any:
         """Return a reply, whatever it is, with every secret blanked; a clean one is returned as it is."""
         if isinstance(raw, Reply):
-            turn = self.reply(raw.turn)
-            return raw if turn is raw.turn else raw.model_copy(update={"turn": turn})
-        if isinstance(raw, Turn | Unreadable):
+            turn, step = self.reply(raw.turn), self.reply(raw.step)
+            same = turn is raw.turn and step is raw.step
+            return raw if same else raw.model_copy(update={"turn": turn, "step": step})
+        if isinstance(raw, Unreadable):
+            reason, excerpt = self.text(raw.reason), self.text(raw.excerpt)  # both may have been cut
+            same = (reason, excerpt) == (raw.reason, raw.excerpt)
+            return raw if same else raw.model_copy(update={"reason": reason, "excerpt": excerpt})
+        if isinstance(raw, Turn | Step):
             data = raw.model_dump()
             clean = self._value(data)
             return raw if clean == data else type(raw).model_validate(clean)
@@ -58,9 +90,10 @@ class Redactor:
     def _value(self, value: Any, known: dict[int, Any] | None = None, depth: int = 0) -> Any:
         """Return a value with its texts blanked. Each part is walked once, however often it is shared."""
         if isinstance(value, str):
-            return self.text(value)
+            return self._blanked(value, pieces=False)
         if isinstance(value, bytes | bytearray):
-            return self.text(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            text = self._blanked(value.decode("utf-8", "surrogateescape"), pieces=False)
+            return text.encode("utf-8", "surrogateescape")
         if depth > MAX_DEPTH or not isinstance(value, dict | list | tuple):
             return value  # a reply as deep as that is refused, and no part of it is kept
         known = {} if known is None else known
@@ -75,24 +108,70 @@ class Redactor:
             known[id(value)] = clean
         return known[id(value)]
 
-    def error(self, error: Exception) -> Exception:
+    def error(self, error: BaseException) -> BaseException:
         """Return an exception whose text holds no secret; other kinds than ours become an `AgentFailure`."""
         if isinstance(error, InfrastructureError):
             return InfrastructureError(error.cause, self.text(error.message), self.text(error.remedy))
-        said = str(error)
+        said = said_by(error)
         clean = self.text(said)
         if clean == said:
             return error
         return AgentFailure(clean if isinstance(error, AgentFailure) else f"{type(error).__name__}: {clean}")
 
+    def _blanked(self, text: str, *, pieces: bool) -> str:
+        if self._meant:
+            plain = meaning(text)
+            spans = [span for secret in self._meant for span in _whole(plain, secret)]
+            if pieces:
+                spans += [span for secret in self._meant for span in _pieces(plain, secret)]
+            if spans:
+                text = replaced(text, spans, BLANK)
+        return self._pattern.sub(BLANK, text)
 
-def environment_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of environment variables whose names say that they are secret.
 
-    Plain words and paths are left out, such as ``TOKEN_MODE=strict`` or ``SSH_KEY_FILE=/home/…``.
-    """
-    return tuple(
-        value
-        for name, value in environment.items()
-        if _NAME.search(name) and len(value) >= MIN_CHARS and not _PLAIN.fullmatch(value)
-    )
+def said_by(error: BaseException) -> str:
+    """Return the text of an exception, whose own code may fail to tell it."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an agent's own exception may do anything
+        return ""
+
+
+def _long_lines(value: str) -> list[str]:
+    """Return the lines of a secret that has several, but for those that only frame it."""
+    lines = [line.strip() for line in value.splitlines()]
+    return [line for line in lines if len(line) >= MIN_LINE and not line.startswith("-----")]
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
+
+
+def _whole(text: str, secret: str) -> Iterator[tuple[int, int]]:
+    for start in _places(text, secret):
+        yield start, start + len(secret)
+
+
+def _pieces(text: str, secret: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text has the beginning of a secret before a cut, or its end behind one. Words tell nothing."""
+    if len(secret) <= MIN_PIECE:
+        return
+    for start in _places(text, secret[:MIN_PIECE]):
+        end = start + _alike(text[start : start + len(secret)], secret)
+        if _AFTER.match(text, end) and not _WORDS.fullmatch(text[start:end]):
+            yield start, end
+    for place in _places(text, secret[-MIN_PIECE:]):
+        end = place + MIN_PIECE
+        start = end - _alike(text[max(end - len(secret), 0) : end][::-1], secret[::-1])
+        before = text[max(start - 3, 0) : start]
+        if _BEFORE.search(before) and not _WORDS.fullmatch(text[start:end]):
+            yield start, end
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts have in common from their beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((size for size, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+from json import detect_encoding, dumps, loads
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -15,6 +15,11 @@ MAX_DEPTH: Final = 32
 
 MAX_CHARS: Final = 64_000
 """The longest reply that is read, as JSON text."""
+
+
+_THOUGHTS: Final = ("<think>", "</think>")
+_FENCE: Final = "```"
+_BLANK: Final = " \t\r\n"
 
 
 class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
@@ -53,6 +58,28 @@ def _bounded(value: object, left: int, depth: int = 0) -> int:  # noqa: C901 - o
     return left
 
 
+def without_thoughts(text: str) -> str:
+    """Return a text without the block of thoughts before it, in which some models think aloud."""
+    begun, ended = _THOUGHTS
+    if text.lstrip(_BLANK).startswith(begun):
+        _, closed, rest = text.partition(ended)
+        return rest.lstrip(_BLANK) if closed else text
+    return text
+
+
+def unwrapped(text: str) -> str:
+    """Return the JSON text of a reply: the one rule for what may stand around it, in all kinds of agents.
+
+    That is a block of thoughts before it, and one Markdown code fence around it, each on lines of its own. Text with
+    anything else around it is returned as it is, and is no JSON.
+    """
+    bare = without_thoughts(text).strip(_BLANK)
+    opening, _, rest = bare.partition("\n")
+    body, line, closing = rest.rpartition("\n")
+    fenced = opening.strip(_BLANK).casefold() in {_FENCE, f"{_FENCE}json"} and closing.strip(_BLANK) == _FENCE
+    return body if fenced and line else bare
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -64,7 +91,9 @@ def _from_json(text: str | bytes, max_chars: int) -> object:
     if len(text) > max_chars:
         raise InvalidReply(f"the reply has {len(text):,} characters; at most {max_chars:,} are read")
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        if isinstance(text, bytes):
+            text = text.decode(detect_encoding(text), "surrogatepass")
+        return loads(unwrapped(text), object_pairs_hook=_unique)
     except ValueError as error:
         raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
     except RecursionError:
@@ -83,7 +112,9 @@ _WANTED: Final = {
 
 def _reason(error: ValidationError) -> str:
     """Return the first mistake in a reply in words that an agent's author and a model both understand."""
-    first = error.errors(include_url=False)[0]
+    mistakes = error.errors(include_url=False)
+    # A key that is missing often stands there under another name, which is then the better thing to tell.
+    first = next((item for item in mistakes if item["type"] == "extra_forbidden"), mistakes[0])
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         keys = "tool and arguments" if "tool_calls" in first["loc"] else _KEYS
@@ -107,6 +138,7 @@ def parse_turn(raw: object, *, max_chars: int = MAX_CHARS) -> Turn:
     """
     if isinstance(raw, Unreadable):
         raise InvalidReply(raw.reason)
+    text = isinstance(raw, str | bytes | bytearray)
     if isinstance(raw, str | bytes | bytearray):
         raw = _from_json(bytes(raw) if isinstance(raw, bytearray) else raw, max_chars)
     try:
@@ -122,7 +154,11 @@ def parse_turn(raw: object, *, max_chars: int = MAX_CHARS) -> Turn:
         _bounded(parts, max_chars)
         size = len(turn.message) + sum(map(len, turn.asks_for))
         if turn.tool_calls:
-            size += sum(len(json.dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
+            size += sum(len(dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
+        if (
+            not text
+        ):  # what a record would make of it counts: an enumeration is its plain value, a tuple a list
+            turn = Turn.model_validate(loads(dumps(turn.model_dump(mode="json"))))
     except ValidationError as error:
         raise InvalidReply(_reason(error)[:300]) from None
     except ValueError as error:  # Python writes no integer of more than 4,300 digits

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from json import dumps
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -227,4 +227,4 @@ def episode_key(line: Mapping[str, Any]) -> str:
 
 def dump(line: Mapping[str, Any]) -> str:
     """Return a mapping as one JSON line."""
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"
+    return dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from json import loads
 from pathlib import Path
 
 from pytest_supportbench.errors import UsageError
@@ -118,7 +118,7 @@ def _lines(path: Path) -> Iterator[Json]:
     with path.open(encoding="utf-8", errors="replace") as texts:
         for text in texts:
             try:
-                line = json.loads(text)
+                line = loads(text)
             except ValueError:
                 continue
             if isinstance(line, dict):

@@ -6,29 +6,36 @@ import hashlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Protocol
 
-from pytest_supportbench.agents.base import Case, LiveAgent
+from pytest_supportbench.agents.base import Case, LiveAgent, known_secrets
 from pytest_supportbench.agents.kinds import MODEL_KINDS
 from pytest_supportbench.agents.scripted import ScriptedAgent
 from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.episode import (
-    Ask,
-    AskAsync,
     Dialogue,
     drive,
-    drive_async,
     failed_before_start,
     toolset_broke,
 )
-from pytest_supportbench.errors import InfrastructureError, ToolsetError
+from pytest_supportbench.errors import (
+    CASSETTE_MISS,
+    START_AGAIN,
+    InfrastructureError,
+    ToolsetError,
+    UsageError,
+)
+from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario
-from pytest_supportbench.protocol import Observation
+from pytest_supportbench.protocol import Observation, ToolInfo
 from pytest_supportbench.records import Episode, EpisodeError, Limits
+from pytest_supportbench.redacted_asks import Shown, redacted, redacted_async
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import score_episode
 from pytest_supportbench.simulated_customer import SimulatedCustomer
+from pytest_supportbench.spellings import meaning
 
 MAX_EQUAL_ERRORS: Final = 5
 """So many equal infrastructure errors in a row stop an agent; more of them would tell nothing new."""
@@ -54,7 +61,7 @@ def opaque_id(job: Job) -> str:
 class Health:
     """Whether one agent is worth asking: its check before the first episode, and its errors in a row."""
 
-    def __init__(self, agent: LiveAgent, redactor: Redactor) -> None:
+    def __init__(self, agent: LiveAgent, redactor: Callable[[], Redactor]) -> None:
         self._agent = agent
         self._redactor = redactor
         self._lock = threading.Lock()
@@ -72,8 +79,10 @@ class Health:
             if not self._checked:
                 try:
                     self._agent.check()
+                except UsageError as error:
+                    raise UsageError(self._redactor().text(str(error))) from None
                 except InfrastructureError as error:
-                    parts = map(self._redactor.text, (error.message, error.remedy))
+                    parts = map(self._redactor().text, (error.message, error.remedy))
                     self._stopped = EpisodeError(error.cause, *parts)
                 self._checked = True
             return self._stopped
@@ -82,7 +91,7 @@ class Health:
         """Count an episode's outcome; the last of too many equal errors stops the agent."""
         error = episode.error
         with self._lock:
-            if error is None or error.cause == "cassette_miss":  # another scenario may well be stored
+            if error is None or error.cause == CASSETTE_MISS:  # another scenario may well be stored
                 self._last, self._in_row = "", 0
                 return
             self._in_row = self._in_row + 1 if error.cause == self._last else 1
@@ -92,15 +101,11 @@ class Health:
                 self._stopped = EpisodeError(error.cause, text, error.remedy)
 
 
-def asyncio_run(coroutine: Coroutine[Any, Any, Episode]) -> Episode:
-    """Run a coroutine on an event loop of its own."""
-    import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
+class WaitFor(Protocol):
+    """How a coroutine of an asynchronous agent is run, as `EventLoops.wait_for` does."""
 
-    return asyncio.run(coroutine)
-
-
-START_AGAIN: Final = "start_again"
-"""The cause of the error by which a recorder has an episode run once more from its beginning."""
+    def __call__(self, agent: str, coroutine: Coroutine[Any, Any, Any], clock: Dialogue, /) -> Any:
+        """Return what it returns; raises `TimeoutError` at the limit."""
 
 
 class Recorder(Protocol):
@@ -126,42 +131,19 @@ def _refusing(agent: LiveAgent, problem: EpisodeError) -> Any:
     return refuse_async if agent.is_async else refuse
 
 
-def _redacted(ask: Ask, redactor: Redactor) -> Ask:
-    """Return ``ask`` with secrets blanked in what it returns and raises."""
-
-    def clean(observation: Observation) -> Any:
-        try:
-            return redactor.reply(ask(observation))
-        except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a secret
-            raise redactor.error(error) from None
-
-    return clean
-
-
-def _redacted_async(ask: AskAsync, redactor: Redactor) -> AskAsync:
-    async def clean(observation: Observation) -> Any:
-        try:
-            return redactor.reply(await ask(observation))
-        except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a secret
-            raise redactor.error(error) from None
-
-    return clean
-
-
 class Runner:
     """Turns jobs into results for a fixed set of agents.
 
-    ``wait_for`` runs a coroutine, for asynchronous agents, and returns what it returns: on the session's shared
-    event loop, or on one of its own by default. ``secrets`` are values that must not come out, beside those that
-    agents know of. ``recorder`` stores replies and plays stored ones. ``customer`` answers every agent but the one that
-    plays the reference, where a script has nothing.
+    ``wait_for`` runs the coroutines of asynchronous agents. ``secrets`` are values that must not come out, beside those
+    that agents know of. ``recorder`` stores replies and plays stored ones. ``customer`` answers every agent but the one
+    that plays the reference, where a script has nothing.
     """
 
     def __init__(
         self,
         agents: Mapping[str, LiveAgent],
         limits: Limits,
-        wait_for: Callable[[Coroutine[Any, Any, Episode]], Episode] = asyncio_run,
+        wait_for: WaitFor | None = None,
         *,
         secrets: tuple[str, ...] = (),
         recorder: Recorder | None = None,
@@ -169,56 +151,79 @@ class Runner:
     ) -> None:
         self.agents: dict[str, LiveAgent] = {}
         self.limits = limits
-        self._wait_for = wait_for
+        self._wait_for = wait_for or EventLoops().wait_for
         self._secrets = secrets
         self._recorder = recorder
         self._customer = customer
         self._health: dict[str, Health] = {}
-        self._redactors: dict[str, Redactor] = {}
+        self._redactors: dict[tuple[str, ...], Redactor] = {}
+        self._suites: dict[Path, str] = {}
         for name, agent in agents.items():
             self.add(name, agent)
 
     def add(self, name: str, agent: LiveAgent) -> None:
         """Take one more agent, such as one that a fixture returned."""
         self.agents[name] = agent
-        self._redactors[name] = Redactor((*self._secrets, *agent.secrets()))
-        self._health[name] = Health(agent, self._redactors[name])
+        self._health[name] = Health(agent, lambda: self.redactor(name))
 
-    @property
-    def longest(self) -> float:
-        """The seconds that an episode can take: the agent's limit, and as long again for a simulated customer."""
-        return self.limits.timeout * (1 if self._customer is None else 2)
+    def redactor(self, *agents: str) -> Redactor:
+        """Return what blanks the secrets that these agents, or the simulated customer of episodes, could let out."""
+        found = self._secrets
+        for agent in agents:
+            found += known_secrets(self.agents[agent])
+        if self._customer is not None:
+            found += self._customer.secrets()
+        known = self._redactors.get(found)
+        if known is None:
+            known = self._redactors[found] = Redactor(found)
+        return known
 
-    def redactor(self, agent: str) -> Redactor:
-        """Return what blanks the secrets that an agent could let out."""
-        return self._redactors[agent]
+    def _replies(self, job: Job, tools: tuple[ToolInfo, ...]) -> Redactor:
+        """Return what blanks secrets in replies: not those that the scenario and its suite have in their own texts.
+
+        A header with a team's name, or a key that is an amount, would otherwise change what the agent did.
+        """
+        redactor = self.redactor(job.agent)
+        if not redactor.has_values:
+            return redactor
+        suite = job.bound.suite
+        if suite.path not in self._suites:
+            self._suites[suite.path] = meaning(suite.suite.model_dump_json())
+        own = meaning(job.bound.scenario.model_dump_json())
+        named = meaning(" ".join(tool.model_dump_json() for tool in tools))
+        return redactor.beside((self._suites[suite.path], own, named))
 
     def problem(self, agent: str) -> EpisodeError | None:
         """Return why an agent cannot be asked now; the first call checks its server. Raises `UsageError`."""
         return self._health[agent].problem()
 
-    def run(self, job: Job) -> Result:
+    def run(self, job: Job, begun: Callable[[Dialogue], None] = lambda _: None) -> Result:
         """Run and score one job; infrastructure errors and the agent's failures are values of the result.
 
-        Raises `UsageError` where the agent or the simulated customer is a mistake of the user's.
+        ``begun`` is called where an episode's clock starts, which is after the check of its agent. Raises `UsageError`
+        where the agent or the simulated customer is a mistake of the user's.
         """
         health = self._health[job.agent]
         problem = self.problem(job.agent)
         if problem is not None and self._recorder is None:
             return self.result(job, failed_before_start(job.bound, problem))
-        episode = self._episode(job, self.agents[job.agent], problem)
+        episode = self._episode(job, self.agents[job.agent], problem, begun)
         while episode.error is not None and episode.error.cause == START_AGAIN:
-            episode = self._episode(job, self.agents[job.agent], problem)
+            episode = self._episode(job, self.agents[job.agent], problem, begun)
         health.note(episode)
         return self.result(job, episode)
 
-    def _episode(self, job: Job, agent: LiveAgent, problem: EpisodeError | None) -> Episode:
+    def _episode(
+        self, job: Job, agent: LiveAgent, problem: EpisodeError | None, begun: Callable[[Dialogue], None]
+    ) -> Episode:
         conversation = Conversation(job.bound, self.limits, opaque_id(job), agent.spec.without)
         customer = None if agent.wants_reference else self._customer
         if customer is not None:
             customer.ready()
         dialogue = Dialogue(conversation, self.limits, simulation=customer)
-        dialogue.tools.clean = self._redactors[job.agent].reply
+        replies = self._replies(job, dialogue.tools.infos)
+        dialogue.tools.clean = replies.reply
+        begun(dialogue)
         if agent.wants_reference:
             return drive(dialogue, ScriptedAgent(job.bound.scenario.reference, agent.spec).reply)
         suite, scenario = job.bound.suite.suite.name, job.bound.scenario.id
@@ -227,13 +232,13 @@ class Runner:
         if agent.inline:
             return drive(dialogue, ask)
         if agent.is_async:
-            ask = _redacted_async(ask, self._redactors[job.agent])
+            ask = redacted_async(ask, replies, self.redactor(job.agent))
         else:
-            ask = _redacted(ask, self._redactors[job.agent])
+            ask = redacted(ask, replies, self.redactor(job.agent))
         if self._recorder is not None:
-            ask = self._recorder.wrap(case, job.agent, agent, ask)
+            ask = self._recorder.wrap(case, job.agent, Shown(agent, self.redactor(job.agent)), ask)
         if agent.is_async:
-            return self._wait_for(drive_async(dialogue, ask))
+            return drive(dialogue, lambda seen: self._wait_for(job.agent, ask(seen), dialogue))
         return drive(dialogue, ask)
 
     def result(self, job: Job, episode: Episode, output: str = "") -> Result:

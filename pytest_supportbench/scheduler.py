@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, wait
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 from pytest_supportbench.agents.base import LiveAgent
-from pytest_supportbench.episode import agent_crashed, out_of_time
+from pytest_supportbench.episode import Dialogue, agent_crashed
 from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import ThreadOutput
 from pytest_supportbench.records import Limits
@@ -46,7 +46,8 @@ class Window:
         self.executor = executor
         self.futures: dict[str, Future[Result]] = {}
         self.jobs: dict[str, Job] = {}
-        self.started: dict[str, float] = {}
+        self.running: dict[str, Dialogue] = {}
+        self.given_up: list[Future[Result]] = []
         self._settled: set[str] = set()
         self._lock = threading.Lock()
 
@@ -64,7 +65,7 @@ class Window:
 
     def forget(self, key: str) -> None:
         """Drop a job whose result was fetched."""
-        for known in (self.futures, self.jobs, self.started):
+        for known in (self.futures, self.jobs, self.running):
             known.pop(key, None)
 
 
@@ -93,7 +94,6 @@ class Scheduler:
         self._make_executor = make_executor
         self._admit = admit
         self._windows: dict[str, Window] = {}
-        self._hung = 0
         self.output = ThreadOutput()
 
     def runs_inline(self, agent: LiveAgent) -> bool:
@@ -112,13 +112,20 @@ class Scheduler:
         """
         if self.runs_inline(self._runner.agents[job.agent]):
             self._admit()
-            result = self._runner.run(job)
+            result = self.run_here(job)
             self._record(result)
             return result
         window = self._window(job.agent)
         self._submit(window, job)
         self._fill(upcoming)
         return self._wait(window, job)
+
+    def run_here(self, job: Job) -> Result:
+        """Run a job in the caller's thread; what it prints and logs is shown at once, without secrets."""
+        if self._runner.agents[job.agent].inline:  # one of ours, which prints nothing
+            return self._runner.run(job)
+        with self.output.passed_on(self._runner.redactor(job.agent)):
+            return self._runner.run(job)
 
     def _fill(self, upcoming: Iterable[Job]) -> None:
         for job in upcoming:
@@ -144,24 +151,27 @@ class Scheduler:
 
     def _run(self, window: Window, job: Job) -> Result:
         self._admit()
-        window.started[job.key] = time.perf_counter()
-        with self.output.caught() as caught:
+        redactor = self._runner.redactor(job.agent)
+        with self.output.caught(redactor) as caught:
             try:
-                result = self._runner.run(job)
-            except (GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # they would end the thread
-                result = self._runner.result(job, agent_crashed(job.bound, error))
-        result = replace(result, output=self._runner.redactor(job.agent).text(caught.text()))
+                result = self._runner.run(job, partial(window.running.__setitem__, job.key))
+            except Exception:
+                raise
+            except BaseException as error:  # noqa: BLE001 - it would end the thread
+                episode = agent_crashed(job.bound, error)
+                result = self._runner.result(job, replace(episode, failure=redactor.text(episode.failure)))
+        result = replace(result, output=redactor.text(caught.text()))
         if window.settle(job.key):
             self._record(result)
         return result
 
     def _wait(self, window: Window, job: Job) -> Result:
-        limit = self._runner.longest + GRACE
+        limit = self.limits.timeout + GRACE
         try:
             while True:
                 future = window.futures[job.key]
-                started = window.started.get(job.key)
-                left = limit if started is None else started + limit - time.perf_counter()
+                dialogue = window.running.get(job.key)  # none while it is queued, or its agent is checked
+                left = limit if dialogue is None else limit - dialogue.seconds()
                 wait([future], timeout=max(min(left, 1.0), 0.01))
                 if future.done():
                     return future.result()
@@ -171,25 +181,25 @@ class Scheduler:
 
     def _abandon_hung(self, window: Window, limit: float) -> None:
         """Give up every call that is past its limit: one that ran ahead may hold the thread that another awaits."""
-        now = time.perf_counter()
-        for key, started in list(window.started.items()):
+        for key, dialogue in list(window.running.items()):
             hung = window.futures.get(key)
-            if hung is not None and not hung.done() and now - started >= limit and window.settle(key):
-                self._abandon(window, window.jobs[key], hung, now - started)
+            if hung is not None and not hung.done() and dialogue.seconds() >= limit and window.settle(key):
+                self._abandon(window, window.jobs[key], hung, dialogue)
 
-    def _abandon(self, window: Window, job: Job, hung: Future[Result], seconds: float) -> None:
-        """Give up a call that cannot be killed: its episode failed, and whatever it still does is dropped."""
-        result = self._runner.result(job, out_of_time(job.bound, self.limits, seconds))
+    def _abandon(self, window: Window, job: Job, hung: Future[Result], dialogue: Dialogue) -> None:
+        """Give up a call that cannot be killed: its episode ends as it stands, and what it still does is dropped."""
+        result = self._runner.result(job, dialogue.abandoned(job.bound))
         self._record(result)
         given_up: Future[Result] = Future()
         given_up.set_result(result)
         window.futures[job.key] = given_up
-        self._hung += 1
+        window.given_up.append(hung)
+        hanging = sum(not call.done() for call in window.given_up)  # one that ended after all holds no thread
         if isinstance(window.executor, DaemonExecutor):
             window.executor.abandon(hung)
-        if self._hung >= MAX_ABANDONED:
+        if hanging >= MAX_ABANDONED:
             msg = (
-                f"{self._hung} calls of the agent {job.agent!r} hang past the limit of {self.limits.timeout:g} s; "
+                f"{hanging} calls of the agent {job.agent!r} hang past the limit of {self.limits.timeout:g} s; "
                 "the run stops here. Give the agent a time-out of its own, or raise --supportbench-timeout"
             )
             raise TooManyHung(msg)

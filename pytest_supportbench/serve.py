@@ -19,6 +19,7 @@ from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.parts import Part
 from pytest_supportbench.protocol import McpAddress, Observation
 from pytest_supportbench.records import Episode, Limits
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.reporting.sections import call_lines
 from pytest_supportbench.reporting.text import as_json, clean, wrapped
 from pytest_supportbench.scoring.resolution import describe
@@ -34,6 +35,7 @@ def serve(path: Path, say: Callable[[str], None], *, port: int = 0, without: Col
     """
     conversation = Conversation(_load(path, without), Limits(), "by-hand", without)
     tools = LiveTools(conversation)
+    tools.clean = Redactor(()).reply  # tokens
     observation = conversation.observation()
     desk = McpDesk(port)
     handlers: dict[signal.Signals, Any] = {}
@@ -60,7 +62,7 @@ def _load(path: Path, without: Collection[str]) -> BoundScenario:
     if unknown:
         raise UsageError(f"--without: {unknown[0]!r} is no part; write some of {', '.join(get_args(Part))}")
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
+        what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"
         raise UsageError(f"{path} {what}; name one scenario file")
     return Loader(Path.cwd()).load(path)
 

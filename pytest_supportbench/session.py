@@ -12,20 +12,22 @@ from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
+from pytest_supportbench.agents.origin import origin_of
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
-from pytest_supportbench.executor import EventLoopThread
+from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.records import Limits
-from pytest_supportbench.redaction import environment_secrets
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
 from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.scoring import escalation_class
+from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.settings import Settings
 from pytest_supportbench.simulated_customer import SimulatedCustomer
 from pytest_supportbench.summary import Row, row
@@ -52,12 +54,12 @@ class BenchSession:
         self._registered = registered
         self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
         self._loader: Loader | None = None
-        self._loop = EventLoopThread()
+        self._loops = EventLoops()
         self._agents: dict[str, LiveAgent] = {}
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
         self._first: dict[tuple[str, str], BoundScenario] = {}
-        hidden = environment_secrets(os.environ)
+        self._hidden = hidden = environment_secrets(os.environ)
         self._customer = (
             SimulatedCustomer(settings.customer, settings.root, hidden) if settings.customer else None
         )
@@ -65,7 +67,7 @@ class BenchSession:
         self._runner = Runner(
             {},
             self.limits,
-            self._loop.wait_for,
+            self._loops.wait_for,
             secrets=hidden,
             recorder=self._cassette.recorder,
             customer=self._customer,
@@ -104,8 +106,9 @@ class BenchSession:
         """Return the configured agent of that id, made on first use. Raises `UsageError` listing what exists."""
         if name is None:
             raise UsageError(
-                "no agent is configured; name one with --supportbench-agent=SPEC, the ini option supportbench_agent, "
-                f"or a fixture supportbench_agent\n{self._known()}"
+                "no agent is configured; name one with --supportbench-agent=SPEC, the environment variable "
+                "SUPPORTBENCH_AGENT, the ini option supportbench_agent, or a fixture supportbench_agent\n"
+                f"{self._known()}"
             )
         with self._making:
             agent = self._agents.get(name)
@@ -151,14 +154,23 @@ class BenchSession:
         return next((name for name, known in self._agents.items() if known is agent), None)
 
     def _make(self, name: str, spec: AgentSpec) -> LiveAgent:
-        stand_in = self._cassette.stand_in(name, spec)
+        """Return an agent ready to be asked. Raises `UsageError`, without secrets that the user's code may quote."""
+        try:
+            return self._made(name, spec)
+        except UsageError as error:
+            secrets = (*self._hidden, *option_secrets(spec.options))
+            raise UsageError(Redactor(secrets).text(str(error))) from None
+
+    def _made(self, name: str, spec: AgentSpec) -> LiveAgent:
+        handed = self.names[0].get(spec.target) if spec.kind == "registered" else None
+        stand_in = self._cassette.stand_in(name, spec, handed)
         if stand_in is not None:
             return stand_in
         if spec.kind != "registered":
             return make_agent(spec, self.settings.root)
         if spec.target not in self.names[0]:
             from pytest_supportbench.agents.kinds import KINDS  # noqa: PLC0415 - only an error needs them
-            from pytest_supportbench.agents.spec import nearest  # noqa: PLC0415 - likewise
+            from pytest_supportbench.agents.spec_guesses import nearest  # noqa: PLC0415 - likewise
 
             guess = nearest(spec.target, (*KINDS, *self.names[0]))
             raise UsageError(f"there is no agent {spec.target!r}{guess}\n{self._known()}")
@@ -170,22 +182,31 @@ class BenchSession:
         registered = ", ".join(sorted(self.names[0])) or "none"
         return f"kinds: {', '.join(KINDS)}\nregistered by hooks: {registered}"
 
-    def adopt(self, name: str, agent: Any) -> str:
+    def adopt(self, name: str, agent: Any, test: str = "") -> str:
         """Take an agent that the user's code supplied and return the id under which results name it.
 
         A later agent of the same name takes the place of an earlier one, as where a fixture makes one for each
-        item; a configured agent keeps its name for itself. Raises `UsageError` for what cannot be called.
+        item; a configured agent keeps its name for itself. Cassettes tell them apart by where they are written and,
+        since one function may make many, by the ``test`` that has one of its own. Raises `UsageError` for what cannot
+        be called.
         """
         if name in self.settings.agents:
             name = f"{name}.fixture"
-        if name not in self._adopted or self._adopted[name] is not agent:
-            spec = AgentSpec(raw=name, kind="fixture", target=name)
+        target = " in ".join(filter(None, (origin_of(agent, self.settings.root), test)))
+        spec = AgentSpec(raw=name, kind="fixture", target=target, name=f"fixture-{name}")
+        known = self._agents.get(name)
+        if known is None or known.spec != spec or self._adopted.get(name) is not agent:
             live: LiveAgent = CallableAgent(spec, self.settings.root, agent)
-            live = self._cassette.stand_in(name, spec) or live
+            live = self._cassette.stand_in(name, spec, agent) or live
             self._adopted[name] = agent
             self._agents[name] = live
             self._runner.add(name, live)
         return name
+
+    @property
+    def redactor(self) -> Redactor:
+        """What blanks the secrets of all agents made so far, and of the environment."""
+        return self._runner.redactor(*self._agents)
 
     def run(self, job: Job, upcoming: Iterator[Job]) -> Result:
         """Return a job's result, with further jobs running ahead."""
@@ -197,7 +218,7 @@ class BenchSession:
         Raises `BudgetSpent` where the run's tokens are used up.
         """
         self._budget.admit()
-        result = self._runner.run(job)
+        result = self.scheduler.run_here(job)
         self.results.append({**result.to_json(), "own": True} if own else result.to_json())
         return result
 
@@ -206,8 +227,22 @@ class BenchSession:
 
     def row(self, result: Result) -> Row:
         """Return the summary row of a result, beside what always-escalate would have got."""
-        note = self._cassette.note(result, self._agents.get(result.agent))
-        return {**row(result, self._constant(result.bound)), "cassette": note}
+        agent = self._agents.get(result.agent)
+        return {
+            **row(result, self._constant(result.bound)),
+            "cassette": self._cassette.note(result, agent),
+            "without": self._without(result, agent),
+        }
+
+    def _without(self, result: Result, agent: LiveAgent | None) -> dict[str, bool]:
+        """Return the parts that an ablated agent goes without, and whether this scenario has any of them."""
+        without = agent.spec.without if agent is not None else ()
+        if not without:
+            return {}
+        from pytest_supportbench.ablation import taken_away  # noqa: PLC0415 - only ablated agents pay for it
+
+        taken = taken_away(result.bound, without)
+        return {part: part in taken for part in sorted(without)}
 
     def _constant(self, bound: BoundScenario) -> str | None:
         """Return always-escalate's class on a scenario: the constant agent that recall must be read against."""
@@ -241,15 +276,16 @@ class BenchSession:
             agent = self.agent(name)
             self._runner.problem(name)
         except SupportBenchError as error:
-            return {"id": name, "unusable": str(error)}
+            return {"id": name, "unusable": Redactor(self._hidden).text(str(error))}
         without = {"without": sorted(agent.spec.without)} if agent.spec.without else {}
-        return {"id": name, **agent.fingerprint(), **without, **self._cassette.facts(name, agent)}
+        said = self._runner.redactor(name).reply(agent.fingerprint())
+        return {"id": name, **said, **without, **self._cassette.facts(name, agent)}
 
     def close(self) -> None:
         """Stop the window and give back what agents hold; running calls are left behind."""
         self.results.close()
         self.scheduler.close()
-        self._loop.close()
+        self._loops.close()
         for agent in self._agents.values():
             agent.close()
         if self._customer is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import secrets
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,6 +54,12 @@ class Settings:
     inline: bool
     passed_sections: bool
     customer: AgentSpec | None = None
+
+    @property
+    def alike(self) -> dict[str, str]:
+        """The specs of agents that would have the same name, such as two agent files of one name, by their ids."""
+        names = Counter(spec.id for spec in self.agents.values())
+        return {name: spec.raw for name, spec in self.agents.items() if names[spec.id] > 1}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -121,6 +129,7 @@ def read_settings(config: pytest.Config) -> Settings:
     """Return the settings of a session. Raises `pytest.UsageError` naming the option, its value and the remedy."""
     root = config.rootpath
     try:
+        _refuse_mistyped(config)
         return Settings(
             root=root,
             agents=_agents(config, root),
@@ -138,6 +147,21 @@ def read_settings(config: pytest.Config) -> Settings:
         )
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _refuse_mistyped(config: pytest.Config) -> None:
+    """Raise `UsageError` for an environment variable that is named nearly as one of ours; it would do nothing."""
+    prefix = "SUPPORTBENCH_"
+    known = [name.upper().removeprefix(prefix) for name in vars(config.option)]
+    for name in sorted(os.environ):
+        word = name.removeprefix(prefix)
+        if word == name or word in known or not os.environ[name]:
+            continue
+        if close := difflib.get_close_matches(word, known, n=1, cutoff=0.75):
+            msg = (
+                f"the environment variable {name[:MAX_SHOWN]} means nothing; did you mean {prefix}{close[0]}?"
+            )
+            raise UsageError(f"{msg} Rename it, or unset it")
 
 
 def _cassette(config: pytest.Config) -> Path | None:
@@ -243,17 +267,18 @@ def _number(
 
 def _agents(config: pytest.Config, root: Path) -> dict[str, AgentSpec]:
     texts: list[str] = config.getoption("supportbench_agent") or []
+    here: Path | None = config.invocation_params.dir
     if not texts and os.environ.get("SUPPORTBENCH_AGENT"):
         texts = os.environ["SUPPORTBENCH_AGENT"].split()
     if not texts:
-        texts = list(_ini(config, AGENT))
+        texts, here = list(_ini(config, AGENT)), None
     if not texts:
         return {}
     from pytest_supportbench.agents.spec import parse_spec  # noqa: PLC0415 - only runs with an agent pay for it
 
     agents: dict[str, Any] = {}
     for text in texts:
-        spec = parse_spec(text, root)
+        spec = parse_spec(text, root, here)
         name, number = spec.id, 2
         while name in agents:
             name, number = f"{spec.id}.{number}", number + 1

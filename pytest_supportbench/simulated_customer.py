@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_supportbench.agents import make_agent
-from pytest_supportbench.agents.base import JSON, LiveAgent
+from pytest_supportbench.agents.base import JSON, LiveAgent, known_secrets
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.customer import MAX_ANSWER_CHARS, CustomerBrief
 from pytest_supportbench.errors import InfrastructureError, UsageError
@@ -94,7 +95,8 @@ class SimulatedCustomer:
         """
         agent = self.ready()
         assert self._executor is not None
-        future = self._executor.submit(self._ask, agent, brief)
+        # What it prints belongs to the episode that asks.
+        future = self._executor.submit(copy_context().run, self._ask, agent, brief)
         try:
             return future.result(timeout=seconds)
         except TimeoutError:
@@ -116,7 +118,7 @@ class SimulatedCustomer:
         except BaseException as error:  # noqa: BLE001 - whatever it raises, it is not the agent's doing
             remedy = "mend the function; this says nothing about the agent"
             raise self._failed("failed", str(error) or type(error).__name__, remedy) from None
-        clean = self._redactor(agent).text(text.encode("utf-8", "replace").decode()).strip()
+        clean = str(self._redactor(agent).reply(text.encode("utf-8", "replace").decode())).strip()
         return clean[:MAX_ANSWER_CHARS].rstrip()
 
     def _failed(self, cause: str, message: str, remedy: str) -> InfrastructureError:
@@ -125,7 +127,12 @@ class SimulatedCustomer:
         return InfrastructureError(f"customer_{cause}", text, redactor.text(remedy))
 
     def _redactor(self, agent: LiveAgent) -> Redactor:
-        return Redactor((*self._secrets, *agent.secrets()))
+        return Redactor((*self._secrets, *known_secrets(agent)))
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must not come out of the customer; nothing before it was made."""
+        agent = self._agent
+        return () if agent is None else known_secrets(agent)
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return what identifies the customer in results, its server asked once; never deterministic."""
@@ -135,7 +142,8 @@ class SimulatedCustomer:
             agent.check()
         except (InfrastructureError, UsageError) as error:
             return {**known, "unusable": Redactor(self._secrets).text(str(error))}
-        return {**known, **agent.fingerprint()}
+        said: dict[str, JSON] = self._redactor(agent).reply(agent.fingerprint())
+        return {**known, **said}
 
     def close(self) -> None:
         """Give back what the customer holds; a running call is left to its daemon thread."""

@@ -110,7 +110,8 @@ def escalation_table(rows: Iterable[Row], field: str = "escalation_class") -> Es
 class AgentSummary:
     """One agent's counts. Shares are of scored episodes; ``passed_of_all`` counts errors as failures.
 
-    ``replayed`` counts scored episodes by whether their replies were stored: ``yes``, ``partly`` or ``no``.
+    ``replayed`` counts scored episodes by whether their replies were stored: ``yes``, ``partly`` or ``no``. ``without``
+    tells for each part that an ablated agent went without in how many scored episodes there was any of it.
     """
 
     agent: str
@@ -132,6 +133,7 @@ class AgentSummary:
     trials: Mapping[Case, Share]
     usage: Totals
     replayed: Mapping[str, int]
+    without: Mapping[str, Share]
     failures: tuple[Row, ...]
     escalated: tuple[Row, ...]
 
@@ -159,6 +161,7 @@ class AgentSummary:
             "explanation": {"mean_share": self.explanation, "episodes": self.explained, "calibrated": False},
             "usage": self.usage.to_json(),
             "replayed": dict(sorted(self.replayed.items())),
+            "without": {part: share(value) for part, value in self.without.items()},
         }
 
 
@@ -210,6 +213,7 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         trials=_trials(scored),
         usage=totals(rows, scored),
         replayed=Counter(item["replayed"] for item in scored),
+        without=_without(scored),
         failures=tuple(item for item in scored if item["verdict"] == "failed"),
         escalated=tuple(item for item in passed if item["escalation_class"] == "correct_escalation"),
     )
@@ -220,6 +224,15 @@ def _trials(scored: Sequence[Row]) -> dict[Case, Share]:
     whole = Counter(map(case_of, scored))
     passed = Counter(case_of(item) for item in scored if item["verdict"] == "passed")
     return {case: Share(passed[case], whole[case]) for case in whole}
+
+
+def _without(scored: Sequence[Row]) -> dict[str, Share]:
+    """Return by part in how many episodes an ablation took any of it away."""
+    found: dict[str, list[bool]] = {}
+    for item in scored:
+        for part, taken in item.get("without", {}).items():
+            found.setdefault(part, []).append(taken)
+    return {part: Share(sum(taken), len(taken)) for part, taken in sorted(found.items())}
 
 
 def _zero_tolerance(item: Row) -> int:

@@ -6,10 +6,11 @@ from typing import Any
 
 import yaml
 
-from pytest_supportbench.episode import replay
+from pytest_supportbench.conversation import Conversation
+from pytest_supportbench.episode import Dialogue, replay
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.protocol import Turn
-from pytest_supportbench.records import Episode
+from pytest_supportbench.records import Episode, Limits
 from pytest_supportbench.scoring import Score, score_episode
 
 SUITE: dict[str, Any] = {
@@ -218,3 +219,10 @@ def gated(folder: Path, **changes: Any) -> BoundScenario:
             {"action": "update_account", "message": "Done.", "tool_calls": [UPDATE]},
         ],
     )
+
+
+def out_of_time(bound: BoundScenario, limits: Limits, seconds: float) -> Episode:
+    """Return the episode of an agent that did nothing for so many seconds."""
+    ticks = iter([0.0])
+    dialogue = Dialogue(Conversation(bound, limits, "late"), limits, lambda: next(ticks, seconds))
+    return dialogue.out_of_time()

@@ -39,7 +39,27 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "gateway": (502, "<html>bad gateway</html>"),
     "unauthorised": (401, {"error": "unauthorized"}),
     "rate_limited": (429, {"error": "too many requests"}, {"Retry-After": "900"}),
+    "redirect": (307, "", {"Location": "http://127.0.0.1:9/api/chat"}),
+    "usage_limit": (
+        429,
+        {"error": "you (ann) have reached your session usage limit, upgrade for higher limits"},
+    ),
+    "subscription": (402, {"error": "this model requires a subscription"}),
+    "subscription_forbidden": (
+        403,
+        {"error": "this model requires a subscription, upgrade for access: https://x"},
+    ),
     "no_route": (404, "404 page not found"),
+    "model_page": (404, "<html>The requested URL /model/api/chat was not found</html>"),
+    "model_path": (404, {"error": "/models/model/api/chat: not found"}),
+    "malformed_call": (500, {"error": "error parsing tool call: raw='{]', err=invalid character ']'"}),
+    "malformed_xml": (
+        500,
+        {"error": "XML syntax error on line 3: element <function> closed by </parameter>"},
+    ),
+    "malformed_tag": (500, {"error": "expected element type <function> but have <parameter>"}),
+    "malformed_parse": (500, {"error": "failed to parse XML: XML syntax error on line 1: unexpected EOF"}),
+    "streamed": (200, '{"message":{"content":"{"},"done":false}\n{"message":{"content":"}"},"done":true}\n'),
     "bad_request": (400, {"error": "missing request body"}),
     "html": (200, "<html><body>Welcome</body></html>"),
     "empty": (200, ""),
@@ -59,7 +79,10 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "deep_json": (200, "[" * 200_000),
 }
 # Faults that change or withhold an otherwise good answer.
-BEHAVIOURS = ("hang", "cut", "repetition", "no_done", "length", "unloaded", "no_counts", "thinking", "null")
+BEHAVIOURS = (
+    *("hang", "cut", "repetition", "no_done", "no_reason", "length", "unloaded", "called"),
+    *("no_counts", "odd_counts", "thinking", "null"),
+)
 FAULTS = (*ANSWERS, *BEHAVIOURS)
 
 
@@ -130,6 +153,9 @@ class FakeOllama:
             "no_done": {"done": None, "done_reason": None},
             "length": {"done_reason": "length", "message": {**message, "content": '{"action": "ref'}},
             "unloaded": {"done_reason": "unload", "message": {**message, "content": ""}},
+            "no_reason": {"done_reason": None},
+            "called": {"done_reason": "tool_calls"},
+            "odd_counts": {"prompt_eval_count": -5, "eval_count": -1, "total_duration": -1},
             "no_counts": {"prompt_eval_count": None, "eval_count": None, "total_duration": None},
             "thinking": {"message": {**message, "thinking": "Hmm."}},
             "null": {"message": {"role": "assistant", "content": None}},

@@ -35,11 +35,47 @@ ANSWERS: dict[str, tuple[int, Any, dict[str, str]]] = {
         said("You exceeded your current quota", type="insufficient_quota", code="insufficient_quota"),
         {},
     ),
+    "quota_text": (
+        429,
+        said("You exceeded your current quota, please check your plan and billing details."),
+        {},
+    ),
+    "quota_list": (
+        429,
+        [
+            {
+                "error": {
+                    "code": 429,
+                    "message": "You exceeded your current quota",
+                    "status": "RESOURCE_EXHAUSTED",
+                }
+            }
+        ],
+        {},
+    ),
+    "quota_by_minute": (
+        429,
+        [{"error": {"message": "You exceeded your current quota.\nPlease retry in 11.6s.", "code": 429}}],
+        {},
+    ),
+    "quota_delay": (
+        429,
+        {"error": {"message": "You exceeded your current quota", "details": [{"retryDelay": "11s"}]}},
+        {},
+    ),
+    "rate_limited_billing": (429, said("Rate limit reached. Add a payment method: /account/billing"), {}),
     "rate_limited": (429, said("Rate limit reached", code="rate_limit_exceeded"), {"Retry-After": "0"}),
     "rate_limited_long": (429, said("Rate limit reached"), {"Retry-After": "900"}),
     "model_missing": (404, said("The model `m` does not exist", code="model_not_found"), {}),
     "vllm_missing": (404, {"object": "error", "message": "The model `m` does not exist.", "code": 404}, {}),
     "gateway_missing": (400, {"error": {"message": "m is not a valid model ID", "code": 400}}, {}),
+    "azure_missing": (
+        404,
+        said("The API deployment for this resource does not exist.", code="DeploymentNotFound"),
+        {},
+    ),
+    "model_page": (404, "<html>The requested URL /v1/model/chat was not found</html>", {}),
+    "model_path": (404, {"detail": "/models/model/v1/chat/completions: Not Found"}, {}),
     "no_route": (404, {"detail": "Not Found"}, {}),
     "no_route_text": (404, "404 page not found", {}),
     "wrong_method": (405, {"detail": "Method Not Allowed"}, {}),
@@ -49,7 +85,24 @@ ANSWERS: dict[str, tuple[int, Any, dict[str, str]]] = {
         {},
     ),
     "overflow_text": (400, said("This model's maximum context length is 4096 tokens."), {}),
+    "overflow_vllm": (
+        400,
+        said("The prompt (length 9000) is longer than the maximum model length of 4096."),
+        {},
+    ),
+    "overflow_gateway": (400, said("prompt is too long: 210000 tokens > 200000 maximum"), {}),
     "too_large": (413, "Payload Too Large", {}),
+    "too_large_page": (
+        413,
+        "<html><title>413 Request Entity Too Large: model, context size</title></html>",
+        {},
+    ),
+    "too_large_by_minute": (
+        413,
+        said("Request too large for model `m` on tokens per minute (TPM)", code="rate_limit_exceeded"),
+        {},
+    ),
+    "too_large_for_the_account": (429, said("Request too large for m on tokens per min (TPM)"), {}),
     "old_limit": (
         400,
         said(
@@ -76,6 +129,7 @@ ANSWERS: dict[str, tuple[int, Any, dict[str, str]]] = {
     "bad_request": (400, said("messages: something is wrong"), {}),
     "validation": (422, {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted"}]}, {}),
     "loading": (503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}, {}),
+    "overloaded_in_200": (200, {"error": {"message": "model overloaded", "code": "overloaded"}}, {}),
     "overloaded": (529, said("Overloaded"), {}),
     "bad_gateway": (502, "<html>bad gateway</html>", {}),
     "gateway_time_out": (504, "", {}),
@@ -90,6 +144,7 @@ ANSWERS: dict[str, tuple[int, Any, dict[str, str]]] = {
         {"choices": [{"error": {"code": 502, "message": "upstream"}, "message": {"content": ""}}]},
         {},
     ),
+    "event_stream": (200, 'data: {"choices":[{"delta":{"content":"x"}}]}\n\ndata: [DONE]\n\n', {}),
     "html": (200, "<html><body>Welcome</body></html>", {"Content-Type": "text/html"}),
     "empty": (200, "", {}),
     "half_json": (200, '{"choices": [{"mess', {}),
@@ -106,10 +161,39 @@ ANSWERS: dict[str, tuple[int, Any, dict[str, str]]] = {
 # Faults that change or withhold an otherwise good answer.
 CHANGES: dict[str, Body] = {
     "length": {"finish_reason": "length"},
+    "max_tokens": {"finish_reason": "MAX_TOKENS"},
     "content_filter": {"finish_reason": "content_filter"},
+    "finish_error": {"finish_reason": "error"},
+    "finish_abort": {"finish_reason": "abort"},
+    "finish_odd": {"finish_reason": {"why": "?"}},
+    "finish_window": {"finish_reason": "model_context_window_exceeded"},
+    "finish_malformed": {"finish_reason": "function_call_filter: MALFORMED_FUNCTION_CALL"},
+}
+# What servers say where they could not read what the model wrote.
+MALFORMED: dict[str, tuple[int, Any, dict[str, str]]] = {
+    "groq_call": (400, said("Failed", code="tool_use_failed", failed_generation="<function=x>{"), {}),
+    "groq_json": (400, said("Failed to generate JSON. Please adjust your prompt."), {}),
+    "groq_tool": (400, said("Tool call validation failed: attempted to call tool 'x'"), {}),
+    "llama_cpp": (
+        500,
+        {
+            "error": {
+                "code": 500,
+                "message": "Failed to parse input at pos 34: <tool_call>",
+                "type": "server_error",
+            }
+        },
+        {},
+    ),
+    "ollama_call": (500, said("error parsing tool call: raw='{]', err=invalid character ']'"), {}),
+    "gateway_call": (
+        200,
+        {"error": {"code": "tool_use_failed", "message": "Failed to call a function."}},
+        {},
+    ),
 }
 BEHAVIOURS = (*CHANGES, "hang", "drip", "cut", "reset", "refusal", "parts", "no_usage", "odd_usage", "cost")
-FAULTS = (*ANSWERS, *BEHAVIOURS)
+FAULTS = (*ANSWERS, *MALFORMED, *BEHAVIOURS)
 
 
 class FakeOpenAI:
@@ -189,8 +273,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.fake.requests.append(body)
         self.fake.headers.append({name.casefold(): value for name, value in self.headers.items()})
         fault = self.fake.next_fault()
-        if fault in ANSWERS:
-            self.send(*ANSWERS[fault])
+        if fault in ANSWERS or fault in MALFORMED:
+            self.send(*{**ANSWERS, **MALFORMED}[fault])
         elif fault == "hang":
             self.fake.released.wait(30)
         elif fault == "drip":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pytest_supportbench.agents import make_agent, parse_spec
-from pytest_supportbench.executor import EventLoopThread
+from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario, Loader
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
@@ -30,10 +30,81 @@ BUNDLED = (
 )
 """Scenarios with a fault, with a hand-off, with a question to the customer, and a plain one."""
 
+ORDERED = (
+    "scenarios/tinybench-50/billing/rained-off-workshop",
+    "scenarios/tinybench-50/policy-conflicts/half-price-by-phone-later-date",
+    "scenarios/tinybench-50/identity-and-permissions/bookkeeper-on-the-profile",
+    "examples/airline/the-early-flight",
+)
+"""Scenarios in which a call must have seen what another one returned, or meets a fault."""
+
+COMPLETION: dict[str, Any] = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+
 
 def bundled(name: str) -> BoundScenario:
     """Load a scenario of tinybench-50."""
-    return Loader(ROOT).load(ROOT / "scenarios" / "tinybench-50" / f"{name}.scenario.yaml")
+    return scenario(f"scenarios/tinybench-50/{name}")
+
+
+def scenario(path: str) -> BoundScenario:
+    """Load a scenario of this repository."""
+    return Loader(ROOT).load(ROOT / f"{path}.scenario.yaml")
+
+
+def ways(bound: BoundScenario) -> dict[str, list[Any]]:
+    """Return the reference's decisions as messages of a model: as they are, looked at too late, and all at once.
+
+    A message is a list of calls, a decision, or a list of both.
+    """
+    steps = decisions(bound)
+    calls = [call for step in steps if isinstance(step, list) for call in step]
+    return {"in order": steps, "calls at once": [calls, steps[-1]], "all at once": [[*calls, steps[-1]]]}
+
+
+def plain(steps: list[Any]) -> Any:
+    """Return a function that plays messages as turns, over and over, as an agent of the kind ``python``."""
+    waiting = itertools.cycle(steps)
+
+    def reply(_observation: Any) -> Any:
+        step = next(waiting)
+        parts = step if isinstance(step, list) else [step]
+        made = [{"tool": part[0], "arguments": part[1]} for part in parts if not isinstance(part, dict)]
+        decided = next((part for part in parts if isinstance(part, dict)), {})
+        return {**decided, "tool_calls": made}
+
+    return reply
+
+
+def ended(reason: str, **message: Any) -> dict[str, Any]:
+    """Return a chat completion that ended for a reason."""
+    said = {"role": "assistant", "content": "", **message}
+    return {**COMPLETION, "choices": [{"index": 0, "finish_reason": reason, "message": said}]}
+
+
+BROKEN_ANSWERS = [
+    ("<html>hello</html>", "invalid_response"),
+    ("data: {}\n\n", "invalid_response"),
+    ({**COMPLETION, "choices": []}, "invalid_response"),
+    ({**COMPLETION, "choices": None}, "invalid_response"),
+    ({"error": {"message": "upstream overloaded", "code": 502}}, "invalid_response"),
+    (ended("length", content='{"action": "ans'), "reply_truncated"),
+    (ended("content_filter"), "content_filter"),
+    (ended("error"), "reply_incomplete"),
+]
+"""Answers of status 200 that no model would give."""
+
+OWN_ANSWERS = [ended("stop"), ended("stop", content=None, refusal="I would rather not.")]
+"""Answers of status 200 that are no decision, and the model's own."""
+
+REFUSALS = [
+    (429, "Please add a payment method: https://platform.openai.com/account/billing", None, "rate_limited"),
+    (400, "Invalid schema for function 'get_billing_address'", None, "bad_request"),
+    (400, "Invalid schema for function 'get_context_size'", None, "bad_request"),
+    (400, "The response was filtered", "content_filter", "content_filter"),
+    (429, "Your account is not active", "billing_not_active", "quota_exhausted"),
+    (413, "Request too large: tokens per minute", None, "request_too_large"),
+]
+"""Statuses whose words mislead, with what they are."""
 
 
 def decisions(bound: BoundScenario) -> list[Any]:
@@ -62,13 +133,13 @@ def app(monkeypatch: Any, **objects: Any) -> str:
 
 def run(bound: BoundScenario, spec: str, timeout: float = 60.0, max_turns: int = 6) -> Result:
     """Run one episode as a session does, on a shared event loop."""
-    loop = EventLoopThread()
+    loops = EventLoops()
     agent = make_agent(parse_spec(spec, ROOT), ROOT)
     try:
-        runner = Runner({"a": agent}, Limits(max_turns=max_turns, timeout=timeout), loop.wait_for)
+        runner = Runner({"a": agent}, Limits(max_turns=max_turns, timeout=timeout), loops.wait_for)
         return runner.run(Job(key="k", bound=bound, agent="a", trial=1))
     finally:
-        loop.close()
+        loops.close()
 
 
 def judged(result: Result) -> dict[str, Any]:
@@ -80,7 +151,12 @@ def judged(result: Result) -> dict[str, Any]:
         for check in dimension.checks
     }
     calls = [(call.tool, call.arguments, call.status) for call in result.episode.calls]
-    return {"checks": checks, "escalation": result.score.escalation_class, "calls": calls}
+    return {
+        "checks": checks,
+        "escalation": result.score.escalation_class,
+        "calls": calls,
+        "ending": result.episode.ending,
+    }
 
 
 class ChatServer:
@@ -119,7 +195,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.fake.authorisations.append(self.headers.get("Authorization"))
         answer = self.fake.answers.pop(0) if len(self.fake.answers) > 1 else self.fake.answers[0]
         if isinstance(answer, tuple):
-            status, data = answer[0], json.dumps(answer[1]).encode()
+            status, data = answer[0], answer[1]
+            data = (data if isinstance(data, str) else json.dumps(data)).encode()
         else:
             message = answer(body) if callable(answer) else answer
             reason = "tool_calls" if message.get("tool_calls") else "stop"
@@ -135,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
                 }
             ).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/html" if data[:1] == b"<" else "application/json")
         self.send_header("Content-Length", str(len(data)))
         if not self.fake.keep_alive:
             self.send_header("Connection", "close")

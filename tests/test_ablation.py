@@ -248,3 +248,17 @@ def test_a_part_that_does_not_exist_is_refused_in_a_record():
     note = type("Note", (Record,), {"observation_part": "memories", "__module__": __name__})
     with pytest.raises(ToolsetError, match="did you mean 'memory'"):
         check_record(note)
+
+
+def test_an_ablation_that_takes_nothing_away_says_so(plain, pytester):
+    """The summary counts the episodes that had any of the part; where none had, the experiment shows nothing."""
+    project(pytester, [1, 2])
+    shown = plain("--supportbench-agent=rules?without=memory", "--supportbench-agent=rules?without=policies")
+    shown.stdout.fnmatch_lines(
+        [
+            "  without memory: 0/2 (0 %) of scored episodes had any, so nothing was taken*",
+            "  without policies: 2/2 (100 %) of scored episodes had any",
+        ]
+    )
+    counts = [agent["without"] for agent in last_run(pytester).summary["agents"]]
+    assert counts == [{"memory": [0, 2]}, {"policies": [2, 2]}]

@@ -344,6 +344,92 @@ def test_lines_that_nobody_asked_for_are_never_taken_for_the_next_answer(make, p
     assert message_of(asked(agent, said="after")) == "after"
 
 
+@pytest.mark.parametrize("late", [0.02, 0.05, 0.15])
+def test_a_late_line_of_one_episode_is_never_charged_to_another(make, late, capsys):
+    """A second line that comes late, even while the next episode asks, costs nobody but the process that wrote it."""
+    agent = make(f"""
+        import json, sys, time
+        for line in sys.stdin:
+            said = json.loads(line)["customer"]["message"]
+            time.sleep(0.1)
+            print(json.dumps({{"action": "answer", "message": said}}), flush=True)
+            if said == "three":
+                time.sleep({late})
+                print(json.dumps({{"action": "decline", "message": "stale"}}), flush=True)
+    """)
+    for said in ("two", "three", "four", "five", "six"):
+        seen = observation(customer={"message": said}, episode=said)
+        reply = agent.asker(Case("desk", said, 1, None, limited(30)))(seen)
+        assert message_of(reply) == said
+    assert "a line that nobody asked for" in capsys.readouterr().err
+    assert agent._started == 2
+
+
+def test_a_line_before_the_first_request_is_the_episodes_own_mistake(make):
+    """A banner, which nobody asked for, is an invalid reply and no answer."""
+    agent = make("""
+        import sys
+        print("Welcome!", flush=True)
+        for line in sys.stdin:
+            print("{}", flush=True)
+    """)
+    reply = asked(agent)
+    assert isinstance(reply, Unreadable)
+    assert "nobody asked for: 'Welcome!'" in reply.reason
+
+
+def test_a_program_that_reads_json_and_no_lines_can_answer(make):
+    """A reader that needs no line end does not answer before the whole request is there."""
+    agent = make("""
+        import json, os
+        data = b""
+        while True:
+            data += os.read(0, 100_000)
+            try:
+                said = json.loads(data)["customer"]["message"]
+            except ValueError:
+                continue
+            data = b""
+            os.write(1, json.dumps({"action": "answer", "message": said}).encode() + b"\\n")
+    """)
+    assert [message_of(asked(agent, said=said)) for said in ("one", "two")] == ["one", "two"]
+
+
+def test_a_process_that_only_waits_to_be_noted_holds_up_no_end(make):
+    """A killed daemon that nobody takes note of counts as gone, so that its episode ends in time."""
+    agent = make("""
+        import os, sys, time
+        for line in sys.stdin:
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    time.sleep(60)
+                os._exit(0)
+            time.sleep(60)
+    """)
+    begin = time.monotonic()
+    failure_of(agent, 0.5)
+    assert time.monotonic() - begin < 1.3
+    assert marked(agent) == []
+
+
+def test_ctrl_c_does_not_stop_the_end_of_processes_half_way(make):
+    """An interrupt while processes are ended waits until all are gone."""
+    agent = make(ECHO)
+    asked(agent)
+    (process,) = list(agent._all)
+    end = process.end
+
+    def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        return end()
+
+    process.end = interrupted
+    agent.close()
+    assert marked(agent) == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_turn_over_several_lines_is_named(make):
     """Pretty-printed JSON is refused with the advice to write one line."""
     agent = make("""
@@ -453,7 +539,10 @@ def test_the_fingerprint_has_command_and_files_without_secrets(make, tmp_path):
     assert agent.secrets() == ("s3cret-value-1", "s3cret-value-2")
     before = fingerprint["files_sha256"]["bot.py"]
     (tmp_path / "bot.py").write_text("changed")
-    assert agent.fingerprint()["files_sha256"]["bot.py"] != before
+    assert agent.fingerprint()["files_sha256"]["bot.py"] == before, (
+        "it is what was there when the agent was made"
+    )
+    assert make(None, command=f"{PYTHON} bot.py").fingerprint()["files_sha256"]["bot.py"] != before
 
 
 def test_an_agent_pickles_by_its_spec(make):

@@ -100,7 +100,11 @@ def test_usage_beside_the_turn_is_reported(make):
         with served(lambda request, bad=bad: request.send(body={"turn": GOOD, "usage": bad})) as server:
             reply = asked(make(server.url))
         assert isinstance(reply, Unreadable)
-        assert reply.reason.startswith("usage")
+        assert "usage" in reply.reason
+    with served(lambda request: request.send(body={"turn": GOOD, "usage": {"input_tokens": 1}})) as server:
+        assert asked(make(server.url)).reason == (
+            "unknown key 'usage.input_tokens'; usage has prompt_tokens, completion_tokens, seconds and cost"
+        )
 
 
 @pytest.mark.parametrize("body", ["<html>Hello</html>", "", "null", "[1]", "[" * 100_000, '{"a": 1, "a": 2}'])
@@ -208,6 +212,25 @@ def test_a_status_of_a_wrong_set_up_is_an_error(make, number, cause):
     assert f"{server.url}: status {number}" in error.message
     assert "go away" in error.message
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("number", [401, 403])
+def test_a_header_that_was_sent_and_refused_is_named_by_its_variable(make, monkeypatch, number):
+    """Whoever set the header is told which variable to correct, and how a whole value looks."""
+    monkeypatch.setenv("DESK_AUTHORIZATION", SECRET)
+    with served(status(number, "go away")) as server:
+        error = error_of(make(server.url, headers={"Authorization": "DESK_AUTHORIZATION"}))
+    assert error.remedy == (
+        "correct DESK_AUTHORIZATION: the header's whole value is wanted, such as 'Bearer ' with the token behind it"
+    )
+
+
+def test_of_an_error_page_only_the_words_are_quoted(make):
+    """Markup, styles and scripts of a page for people are left out, and a secret that it escapes stays hidden."""
+    page = f"<!DOCTYPE html><style>p {{x}}</style><h1>Gateway\n&amp; gone</h1><p>{SECRET}</p><script>a < b"
+    with served(status(502, page)) as server:
+        text = failure_of(make(server.url.replace("//", f"//ann:{SECRET}@")))
+    assert text.endswith("502 Bad Gateway: Gateway & gone ***")
 
 
 @pytest.mark.parametrize("number", [400, 413, 422, 500, 502, 503, 504, 599])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import json
 import pickle
 import socket
@@ -14,7 +15,19 @@ from typing import Any
 import frameworks
 import pytest
 from desk import bind
-from frameworks import BUNDLED, ROOT, ChatServer, app, bundled, decisions, judged
+from frameworks import (
+    BROKEN_ANSWERS,
+    BUNDLED,
+    ORDERED,
+    OWN_ANSWERS,
+    REFUSALS,
+    ROOT,
+    ChatServer,
+    app,
+    bundled,
+    decisions,
+    judged,
+)
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
@@ -24,7 +37,8 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import interrupt
+from langgraph.types import Send, interrupt
+from openai import OpenAIError
 from projects import last_run, project, start
 from pydantic import BaseModel
 
@@ -37,9 +51,12 @@ DONE = {"action": "answer", "message": "Done."}
 
 
 def native(step: list[Any]) -> AIMessage:
-    """Return a model's message of native tool calls."""
-    made = [{"name": name, "args": given, "id": f"c{n}"} for n, (name, given) in enumerate(step)]
-    return AIMessage("", tool_calls=made)
+    """Return a model's message of native tool calls, a decision among them as a call of the tool ``decide``."""
+    parts = [
+        ("decide", part) if isinstance(part, dict) else part for part in step if not isinstance(part, str)
+    ]
+    made = [{"name": name, "args": given, "id": f"c{n}"} for n, (name, given) in enumerate(parts)]
+    return AIMessage("".join(part for part in step if isinstance(part, str)), tool_calls=made)
 
 
 def message(step: Any) -> AIMessage:
@@ -67,6 +84,50 @@ def loop(chat: Any, tools: Any, **options: Any) -> Any:
     graph.add_conditional_edges("model", tools_condition)
     graph.add_edge("tools", "model")
     return graph.compile(**options)
+
+
+class Deciding(MessagesState):
+    """A state with the answer of an agent whose decision is a tool call, as agents of the package langchain have it."""
+
+    structured_response: Any
+
+
+def deciding(chat: Any, tools: Any, *, each: bool) -> Any:
+    """Return a graph that ends with the message that calls ``decide``; it runs calls one task ``each``, or in one."""
+    ours = {tool.name: tool for tool in tools}
+
+    async def call_model(state: Deciding) -> Any:
+        return {"messages": [await chat.ainvoke(state["messages"])]}
+
+    async def act(state: Deciding) -> Any:
+        made = [call for call in state["messages"][-1].tool_calls if call["name"] in ours]
+        return {
+            "messages": [await ours[call["name"]].ainvoke({**call, "type": "tool_call"}) for call in made]
+        }
+
+    def decide(state: Deciding) -> Any:
+        message = next(item for item in reversed(state["messages"]) if isinstance(item, AIMessage))
+        found = [call["args"] for call in message.tool_calls if call["name"] == "decide"]
+        return {"structured_response": found[0] if found else None}
+
+    def fan(state: Deciding) -> Any:
+        made = [call for call in state["messages"][-1].tool_calls if call["name"] in ours]
+        return [Send("tools", [{**call, "type": "tool_call"}]) for call in made] or "decide"
+
+    graph = StateGraph(Deciding)
+    graph.add_node("model", call_model)
+    graph.add_node("tools", ToolNode(tools) if each else act)
+    graph.add_node("decide", decide)
+    graph.add_edge(START, "model")
+    if each:
+        graph.add_conditional_edges("model", fan, ["tools", "decide"])
+    else:
+        graph.add_edge("model", "tools")
+    graph.add_edge("tools", "decide")
+    graph.add_conditional_edges(
+        "decide", lambda state: END if state["structured_response"] else "model", [END, "model"]
+    )
+    return graph.compile()
 
 
 def single(node: Any, **options: Any) -> Any:
@@ -104,6 +165,78 @@ def test_a_graph_with_the_oracles_decisions_gets_the_oracles_scores(monkeypatch,
     assert judged(result) == judged(frameworks.run(scenario, "oracle"))
     spent = [turn.usage.prompt_tokens for turn in result.episode.turns if turn.usage is not None]
     assert sum(spent) == 100 * len(decisions(scenario))
+
+
+@pytest.mark.parametrize("path", ORDERED)
+@pytest.mark.parametrize(
+    ("shape", "way"),
+    [
+        *itertools.product(["decides", "decides, a task each"], ["in order", "calls at once", "all at once"]),
+        *itertools.product(["tool node"], ["in order", "calls at once"]),
+    ],
+)
+def test_what_one_message_decides_is_judged_like_one_turn(monkeypatch, path, way, shape):
+    """Calls of one message saw none of each other's results, and those beside a decision are its turn's."""
+    scenario = frameworks.scenario(path)
+    steps = frameworks.ways(scenario)[way]
+    plain = frameworks.run(scenario, f"python:{app(monkeypatch, support=frameworks.plain(steps))}:support")
+    if shape != "tool node":
+        steps = [step if isinstance(step, list) else [step] for step in steps]
+    chat = model(*itertools.islice(itertools.cycle(steps), 99))
+
+    def build(tools: Any) -> Any:
+        return loop(chat, tools) if shape == "tool node" else deciding(chat, tools, each=shape != "decides")
+
+    result = run(monkeypatch, scenario, build)
+    assert judged(result) == judged(plain)
+    assert plain.score.strict is (way == "in order")
+
+
+def test_a_node_that_makes_up_messages_is_heard_too(monkeypatch, tmp_path):
+    """A message counts where no chat model stands behind it, and where the tools get bare arguments."""
+    scenario = frameworks.scenario(ORDERED[0])
+    calls, final = frameworks.ways(scenario)["calls at once"]
+
+    def build(tools: Any) -> Any:
+        ours = {tool.name: tool for tool in tools}
+
+        def act(made: AIMessage) -> Any:
+            for call in made.tool_calls:
+                ours[call["name"]].invoke(call["args"])
+            return final
+
+        return RunnableLambda(lambda _messages: native(calls)) | RunnableLambda(act)
+
+    result = run(monkeypatch, scenario, build)
+    assert [violation.code for violation in result.score.violations] == ["verification_skipped"]
+
+
+def test_calls_of_the_users_code_are_turns_of_their_own(monkeypatch, bound):
+    """Code that calls tools which no message asked for sees each result before it goes on."""
+
+    def build(tools: Any) -> Any:
+        charge = next(tool for tool in tools if tool.name == "get_charge")
+
+        def act(_messages: Any) -> Any:
+            for _ in range(2):
+                charge.invoke({"charge_id": "ch_204"})
+            return DONE
+
+        return RunnableLambda(act)
+
+    assert [call.turn for call in run(monkeypatch, bound, build).episode.calls] == [1, 2]
+
+
+def test_text_beside_calls_is_a_draft(monkeypatch, bound):
+    """What a model writes beside its calls, or beside its decision, is searched for disclosures like a draft."""
+    look = ("get_charge", {"charge_id": "ch_204"})
+    steps = ["Is it bob@example.com?", look], ["Or +1 555 010 0200?", look, DONE]
+    chat = model(*(list(step) for step in steps))
+    result = run(monkeypatch, bound, lambda tools: deciding(chat, tools, each=False))
+    assert result.episode.drafts == ("Is it bob@example.com?", "Or +1 555 010 0200?")
+    assert [violation.code for violation in result.score.violations] == ["disclosure"]
+    bare = run(monkeypatch, bound, model(["Is it bob@example.com?", look], DONE))
+    assert bare.episode.drafts == ("Is it bob@example.com?",)
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -203,6 +336,74 @@ def test_what_a_model_server_refuses_is_an_error_with_a_cause(monkeypatch, bound
     assert {bare.episode.error.cause, inside.episode.error.cause} == {cause}
     assert bare.episode.error.remedy
     assert KEY not in str(bare.episode.error)
+
+
+@pytest.mark.parametrize(("body", "cause"), BROKEN_ANSWERS)
+def test_what_no_model_would_answer_is_an_error(monkeypatch, bound, body, cause):
+    """Web pages, streams, errors and answers that were cut or withheld are the server's failure."""
+    with ChatServer((200, body), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+        bare = run(monkeypatch, bound, chat)
+        inside = run(monkeypatch, bound, lambda tools: loop(chat.bind_tools(tools), tools))
+    assert {bare.verdict, inside.verdict} == {"error"}
+    assert {bare.episode.error.cause, inside.episode.error.cause} == {cause}
+
+
+@pytest.mark.parametrize("body", OWN_ANSWERS)
+def test_an_answer_that_decides_nothing_is_the_agents_own(monkeypatch, bound, body):
+    """A model that says nothing or refuses has failed; no server is to blame."""
+    with ChatServer((200, body), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+        assert run(monkeypatch, bound, chat).verdict == "failed"
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+def test_words_of_a_refusal_mislead_nobody(monkeypatch, bound, said):
+    """A name or a link in what the server says does not change what it is."""
+    status, text, code, cause = said
+    with ChatServer((status, {"error": {"message": text, "code": code}}), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+        assert run(monkeypatch, bound, chat).episode.error.cause == cause
+
+
+def test_an_answer_that_was_cut_earlier_excuses_nothing(monkeypatch, bound):
+    """Only the newest answer tells: what the user's code does wrong later is its own failure."""
+    cut = AIMessage(json.dumps({"message": "Let me see."}), response_metadata={"finish_reason": "length"})
+    chat, asked = model(cut), []
+
+    def answer(messages):
+        asked.append(messages)
+        return chat.invoke(messages) if len(asked) == 1 else {}["bug"]
+
+    assert run(monkeypatch, bound, RunnableLambda(answer)).episode.failure.startswith("KeyError: 'bug'")
+
+
+def test_a_bug_after_a_failure_of_the_server_is_the_agents_own(monkeypatch, bound):
+    """A failure that the user's code caught is dealt with; one that it passes on by ``from`` is the server's."""
+    with ChatServer((500, {"error": {"message": "broken"}}), keep_alive=False) as server:
+        chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
+
+        def stumbles(messages):
+            try:
+                return chat.invoke(messages)
+            except OpenAIError:
+                return {}["bug"]
+
+        def reads(messages):
+            try:
+                return chat.invoke(messages)
+            except OpenAIError:
+                return json.loads("{")
+
+        def passes_on(messages):
+            try:
+                return chat.invoke(messages)
+            except OpenAIError as error:
+                raise RuntimeError("no answer") from error
+
+        results = [run(monkeypatch, bound, RunnableLambda(code)) for code in (stumbles, reads, passes_on)]
+    assert [result.verdict for result in results] == ["failed", "failed", "error"]
+    assert results[2].episode.error.cause == "server_error"
 
 
 def test_a_model_server_that_hangs_is_a_time_out_of_its_own(monkeypatch, bound):

@@ -6,6 +6,7 @@ import builtins
 import json
 import pickle
 import socket
+import ssl
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from pytest_supportbench.agents import make_agent, parse_spec, retries
 from pytest_supportbench.agents.base import Case
 from pytest_supportbench.agents.ollama import OllamaAgent
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.protocol import Turn
+from pytest_supportbench.protocol import Turn, Unreadable, Usage
 from pytest_supportbench.replies import parse_turn
 
 ROOT = Path()
@@ -115,8 +116,15 @@ def test_a_turn_is_chosen_from_the_conversation(server, agent):
         ("server_error", "server_error"),
         ("gateway", "server_error"),
         ("unauthorised", "unauthorised"),
-        ("rate_limited", "server_busy"),
+        ("rate_limited", "rate_limited"),
+        ("redirect", "redirected"),
+        ("usage_limit", "quota_exhausted"),
+        ("subscription", "quota_exhausted"),
+        ("subscription_forbidden", "quota_exhausted"),
         ("no_route", "not_ollama"),
+        ("model_page", "not_ollama"),
+        ("model_path", "not_ollama"),
+        ("streamed", "streamed"),
         ("bad_request", "bad_request"),
         ("html", "not_json"),
         ("empty", "not_json"),
@@ -130,6 +138,7 @@ def test_a_turn_is_chosen_from_the_conversation(server, agent):
         ("cut", "connection_lost"),
         ("repetition", "reply_incomplete"),
         ("no_done", "reply_incomplete"),
+        ("no_reason", "reply_incomplete"),
         ("unloaded", "reply_incomplete"),
         ("length", "reply_truncated"),
     ],
@@ -141,6 +150,43 @@ def test_each_fault_of_the_server_is_an_error_with_its_own_cause(server, fault, 
     live.check()
     server.fault = fault
     assert cause_of(lambda: live.reply(observation())) == cause
+
+
+@pytest.mark.parametrize("mode", ["schema", "tools"])
+@pytest.mark.parametrize("fault", ["malformed_call", "malformed_xml", "malformed_tag", "malformed_parse"])
+def test_what_the_server_could_not_read_is_the_models_own_invalid_reply(server, agent, fault, mode):
+    """An answer that the server refused over a call that the model wrote is an invalid reply, asked for once."""
+    server.faults = [fault]
+    reply = agent(server.host, mode=mode, retries=2).reply(observation())
+    assert isinstance(reply.turn, Unreadable)
+    assert reply.turn.reason.startswith("the server could not read what the model wrote: ")
+    assert reply.turn.reason.endswith("(its parser, or a limit on tokens, may be at fault as well)")
+    assert reply.usage == Usage()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("fault", ["no_reason", "unloaded"])
+def test_the_remedy_does_not_say_that_a_model_repeated_itself_for_sure(server, agent, fault):
+    """A server that stopped early without saying why is looked up in its log first."""
+    server.fault = fault
+    with pytest.raises(InfrastructureError) as caught:
+        agent(server.host).reply(observation())
+    assert caught.value.remedy.startswith("look at the server's log")
+
+
+def test_servers_that_end_with_tool_calls_are_understood(server, agent):
+    """``done_reason: tool_calls``, as other servers with Ollama's API say it, is a whole answer."""
+    server.fault = "called"
+    assert parse_turn(agent(server.host).reply(observation()).turn).action == "refund"
+
+
+def test_https_without_a_valid_certificate_is_no_server_that_is_down(agent):
+    """A server without TLS behind https is told apart, and the remedy is not to start it."""
+    with raw_server(b"HTTP/1.1 200 OK\r\n\r\n") as host:
+        live = agent(host.replace("http:", "https:"))
+        with pytest.raises(InfrastructureError, match="write http:// for a server without TLS") as caught:
+            live.check()
+    assert caught.value.cause == "tls_refused"
 
 
 def test_a_server_that_hangs_is_a_time_out(server, agent):
@@ -201,7 +247,7 @@ def test_a_model_removed_during_the_run_is_a_missing_model(server, agent):
         (
             b"HTTP/1.1 302 Found\r\nLocation: /api/tags\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
             False,
-            "invalid_response",
+            "redirected",
         ),
     ],
 )
@@ -223,6 +269,7 @@ def test_a_broken_connection_is_an_error(payload, reset, cause, agent):
         (httpx.UnsupportedProtocol("ftp"), "bad_host"),
         (httpx.DecodingError("gzip"), "invalid_response"),
         (httpx.ConnectError("refused"), "connection_refused"),
+        (ssl.SSLCertVerificationError("self-signed certificate"), "tls_refused"),
         (ollama.ResponseError("boom"), "stream_error"),
         (ollama.ResponseError('{"error": {"message": "boom"}}'), "stream_error"),
         (ollama.ResponseError("input exceeds the context length", 400), "context_overflow"),
@@ -237,6 +284,42 @@ def test_each_error_of_the_network_has_a_cause(error, cause):
     spec = parse_spec("ollama:m?host=http://model.test", ROOT)
     live = OllamaAgent(spec, ROOT, transport=httpx.MockTransport(fail))
     assert cause_of(live.check) == cause
+
+
+class Endless(httpx.SyncByteStream):
+    """A body that comes in drops, or in floods, and never ends."""
+
+    def __init__(self, part, pause):
+        self.part, self.pause = part, pause
+
+    def __iter__(self):
+        while True:
+            time.sleep(self.pause)
+            yield self.part
+
+
+@pytest.mark.parametrize(
+    ("part", "pause", "headers", "cause", "told"),
+    [
+        (b" " * 1_000_000, 0, {}, "invalid_response", "more than 8,000,000 bytes"),
+        (b" ", 0.02, {}, "time_out", "did not end in time"),
+        (b"x", 0, {"content-encoding": "gzip"}, "invalid_response", "compressed"),
+    ],
+    ids=["flood", "drops", "compressed"],
+)
+def test_an_answer_without_end_is_bounded(part, pause, headers, cause, told):
+    """Size and whole time of an answer are bounded, and a compressed one, which has no bound, is refused."""
+    spec = parse_spec("ollama:m?host=http://model.test&timeout=1", ROOT)
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, headers=headers, stream=Endless(part, pause))
+    )
+    live = OllamaAgent(spec, ROOT, transport=transport)
+    begin = time.monotonic()
+    with pytest.raises(InfrastructureError) as caught:
+        live.check()
+    assert time.monotonic() - begin < 5
+    assert caught.value.cause == cause
+    assert told in caught.value.message
 
 
 def test_an_unknown_host_is_told_from_a_server_that_is_down():
@@ -296,9 +379,10 @@ def test_a_conversation_that_fits_is_no_overflow(server, agent):
     assert live.reply(observation(transcript=[{"role": "agent", "tool_calls": [CALL]}, result])).usage
 
 
-def test_missing_counts_are_unknown_not_zero(server, agent):
-    """Counts that the server leaves out stay ``None``."""
-    server.fault = "no_counts"
+@pytest.mark.parametrize("fault", ["no_counts", "odd_counts"])
+def test_missing_counts_are_unknown_not_zero(server, agent, fault):
+    """Counts that the server leaves out, or that cannot be, stay ``None``."""
+    server.fault = fault
     usage = agent(server.host).reply(observation()).usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.seconds) == (None, None, None)
 
@@ -425,7 +509,9 @@ def test_lost_answers_are_asked_for_again(server, agent, monkeypatch):
     assert reply.usage.retries == 4
 
 
-@pytest.mark.parametrize("fault", ["server_error", "out_of_memory", "html", "bad_request", "length"])
+@pytest.mark.parametrize(
+    "fault", ["server_error", "out_of_memory", "html", "bad_request", "usage_limit", "length"]
+)
 def test_what_would_fail_again_is_not_repeated(server, agent, fault):
     """Refused requests and broken answers are asked for once: the next one would have been good."""
     server.faults = [fault] if fault != "length" else []

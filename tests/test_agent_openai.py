@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from agent_samples import TOOL_RESULT, TOOLS, observation
 from fake_ollama import raw_server
-from fake_openai import FAULTS, FakeOpenAI
+from fake_openai import ANSWERS, CHANGES, FAULTS, MALFORMED, FakeOpenAI
 from projects import project
 
 from pytest_supportbench.agents import local, make_agent, parse_spec, retries
@@ -176,17 +176,30 @@ CAUSES = {
     "forbidden": "forbidden",
     "no_credit": "quota_exhausted",
     "quota": "quota_exhausted",
+    "quota_text": "quota_exhausted",
+    "quota_list": "quota_exhausted",
+    "quota_by_minute": "rate_limited",
+    "quota_delay": "rate_limited",
+    "rate_limited_billing": "rate_limited",
     "rate_limited": "rate_limited",
     "rate_limited_long": "rate_limited",
     "model_missing": "model_missing",
     "vllm_missing": "model_missing",
     "gateway_missing": "model_missing",
+    "azure_missing": "model_missing",
+    "model_page": "not_openai",
+    "model_path": "not_openai",
     "no_route": "not_openai",
     "no_route_text": "not_openai",
     "wrong_method": "not_openai",
     "overflow": "context_overflow",
     "overflow_text": "context_overflow",
-    "too_large": "context_overflow",
+    "overflow_vllm": "context_overflow",
+    "overflow_gateway": "context_overflow",
+    "too_large": "request_too_large",
+    "too_large_page": "request_too_large",
+    "too_large_by_minute": "request_too_large",
+    "too_large_for_the_account": "request_too_large",
     "old_limit": "bad_option",
     "no_temperature": "bad_option",
     "no_seed": "bad_option",
@@ -196,6 +209,7 @@ CAUSES = {
     "bad_request": "bad_request",
     "validation": "bad_request",
     "loading": "server_busy",
+    "overloaded_in_200": "server_busy",
     "overloaded": "server_busy",
     "bad_gateway": "server_error",
     "gateway_time_out": "time_out",
@@ -206,6 +220,7 @@ CAUSES = {
     "error_in_200": "rate_limited",
     "error_text_in_200": "server_error",
     "error_in_choice": "server_error",
+    "event_stream": "streamed",
     "html": "not_json",
     "empty": "not_json",
     "half_json": "not_json",
@@ -219,7 +234,12 @@ CAUSES = {
     "calls_text": "invalid_response",
     "flood": "answer_too_long",
     "length": "reply_truncated",
+    "max_tokens": "reply_truncated",
     "content_filter": "content_filter",
+    "finish_error": "reply_incomplete",
+    "finish_abort": "reply_incomplete",
+    "finish_odd": "reply_incomplete",
+    "finish_window": "context_overflow",
     "cut": "connection_lost",
     "reset": "connection_lost",
     "hang": "time_out",
@@ -237,7 +257,8 @@ def test_each_fault_has_a_cause_and_a_remedy(server, agent, fault, cause):
 
 def test_no_fault_of_the_fake_server_is_untested():
     """Every fault that the fake server knows has its cause above, or an own test."""
-    assert set(FAULTS) - set(CAUSES) == {"refusal", "parts", "no_usage", "odd_usage", "cost"}
+    other = {"refusal", "parts", "no_usage", "odd_usage", "cost", "finish_malformed"}
+    assert set(FAULTS) - set(CAUSES) - set(MALFORMED) == other
 
 
 @pytest.mark.parametrize(
@@ -248,13 +269,39 @@ def test_no_fault_of_the_fake_server_is_untested():
         ("no_seed", "omit=seed"),
         ("no_other", "correct the options"),
         ("length", "max_tokens=2048"),
+        ("azure_missing", "at Azure the deployment's"),
+        ("no_route", "or correct the model's name"),
+        ("event_stream", "switch streaming off"),
         ("unauthorised", "environment variable DESK_KEY"),
     ],
 )
-def test_the_remedy_names_the_option(server, agent, fault, remedy):
+def test_the_remedy_names_the_option(server, agent, monkeypatch, fault, remedy):
     """A parameter that a model refuses comes with the option to write instead."""
+    monkeypatch.setenv("DESK_KEY", KEY)
     server.fault = fault
     assert remedy in error_of(lambda: agent(server.url, key_env="DESK_KEY").reply(observation())).remedy
+
+
+def test_a_key_that_was_not_sent_is_not_called_refused(server, agent, monkeypatch, tmp_path):
+    """Without a key the error says which variable is not set; with a header only it names the header's variable."""
+    server.fault = "unauthorised"
+    error = error_of(lambda: agent(server.url).reply(observation()))
+    assert "it wants a key, and none was sent, since OPENAI_API_KEY is not set" in error.message
+    assert error.remedy.startswith("set the environment variable OPENAI_API_KEY, or name another one with")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert "it refused the key" in error_of(lambda: agent(server.url).reply(observation())).message
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("DESK_HEADER", KEY)
+    (tmp_path / "a.yaml").write_text(
+        f"kind: openai\nmodel: m\noptions: {{base_url: '{server.url}', retries: 0}}\n"
+        "headers: {api-key: DESK_HEADER}\n",
+        encoding="utf-8",
+    )
+    live = make_agent(parse_spec("a.yaml", tmp_path), tmp_path)
+    error = error_of(lambda: live.reply(observation()))
+    live.close()
+    assert "it refused the key" in error.message
+    assert error.remedy == "check the key in the environment variable DESK_HEADER"
 
 
 def test_a_server_that_refuses_the_new_name_of_the_limit_is_given_the_old_one(server, agent):
@@ -278,6 +325,40 @@ def test_a_refusal_is_the_models_own_invalid_reply(server, agent):
     turn = agent(server.url).reply(observation()).turn
     assert isinstance(turn, Unreadable)
     assert turn.reason == "the model refused to answer: I can't help with that."
+
+
+@pytest.mark.parametrize("mode", ["schema", "tools"])
+@pytest.mark.parametrize("fault", [*MALFORMED, "finish_malformed"])
+def test_what_the_server_could_not_read_is_the_models_own_invalid_reply(server, agent, fault, mode):
+    """An answer that a server refused over what the model wrote is an invalid reply, asked for once."""
+    server.fault = fault
+    turn = agent(server.url, mode=mode, retries=2).reply(observation()).turn
+    assert isinstance(turn, Unreadable)
+    assert turn.reason.startswith("the server could not read what the model wrote: ")
+    assert turn.reason.endswith("(its parser, or a limit on tokens, may be at fault as well)")
+    assert len(server.requests) == 1
+
+
+def test_the_text_that_a_server_could_not_read_is_kept(server, agent):
+    """Where the server shows what the model wrote, the record has it."""
+    server.fault = "groq_call"
+    assert agent(server.url).reply(observation()).turn.excerpt == "<function=x>{"
+
+
+def test_words_of_the_case_in_an_error_are_not_taken_for_the_servers(server, agent, monkeypatch):
+    """What a server quotes behind its own words does not make the model's fault of a failure of the server."""
+    text = "internal error " + "x" * 200 + " error parsing tool call: failed to parse input at pos 1"
+    monkeypatch.setitem(ANSWERS, "server_error", (500, {"error": {"message": text}}, {}))
+    server.fault = "server_error"
+    assert error_of(lambda: agent(server.url).reply(observation())).cause == "server_error"
+
+
+@pytest.mark.parametrize("reason", [None, "stop", "STOP", "eos", "end_turn", "tool_calls"])
+def test_a_model_that_stopped_by_itself_is_complete(server, agent, monkeypatch, reason):
+    """The words of other servers for a whole answer are known, and a missing one is believed."""
+    monkeypatch.setitem(CHANGES, "length", {"finish_reason": reason})
+    server.fault = "length"
+    assert parse_turn(agent(server.url).reply(observation()).turn).action == "refund"
 
 
 def test_text_in_parts_is_put_together(server, agent):
@@ -313,7 +394,13 @@ def test_lost_answers_are_asked_for_again(server, agent):
     assert len(server.requests) == 5
 
 
-@pytest.mark.parametrize("fault", ["quota", "bad_request", "html", "server_error", "length", "unauthorised"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("quota", "quota_text", "quota_list", "too_large_for_the_account", "too_large_by_minute"),
+        *("bad_request", "html", "server_error", "length", "finish_error", "unauthorised"),
+    ],
+)
 def test_what_would_fail_again_is_not_repeated(server, agent, fault):
     """Refused requests and broken answers are asked for once."""
     server.fault = fault

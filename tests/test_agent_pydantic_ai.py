@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import pickle
 import socket
@@ -12,9 +13,22 @@ from typing import Any
 
 import frameworks
 import pytest
-from desk import bind
-from frameworks import BUNDLED, ROOT, ChatServer, app, bundled, decisions, judged
+from desk import UPDATE, VERIFY, bind, gated
+from frameworks import (
+    BROKEN_ANSWERS,
+    BUNDLED,
+    ORDERED,
+    OWN_ANSWERS,
+    REFUSALS,
+    ROOT,
+    ChatServer,
+    app,
+    bundled,
+    decisions,
+    judged,
+)
 from projects import last_run, project
+from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -31,8 +45,14 @@ from pytest_supportbench.protocol import Observation
 DONE = {"action": "answer", "message": "Done."}
 
 
+class Looked(BaseModel):
+    """What an agent says that another one calls like a tool."""
+
+    found: str
+
+
 def scripted(*steps: Any, seen: list[Any] | None = None) -> FunctionModel:
-    """Return a model that plays steps: lists of calls, and decisions; what it was asked goes into ``seen``."""
+    """Return a model that plays steps: calls, decisions and text, alone or in lists; what it is asked is ``seen``."""
     waiting = iter(steps)
 
     def play(messages: list[Any], info: AgentInfo) -> ModelResponse:
@@ -41,11 +61,18 @@ def scripted(*steps: Any, seen: list[Any] | None = None) -> FunctionModel:
         step = next(waiting)
         if isinstance(step, Exception):
             raise step
-        if isinstance(step, dict):
-            tool = info.output_tools[0]
-            known = tool.parameters_json_schema["properties"]
-            step = [(tool.name, {key: value for key, value in step.items() if key in known})]
-        return ModelResponse(parts=[ToolCallPart(name, arguments) for name, arguments in step])
+        tool = info.output_tools[0]
+        known = tool.parameters_json_schema["properties"]
+        parts: list[Any] = []
+        for part in step if isinstance(step, list) else [step]:
+            if isinstance(part, str):
+                parts.append(TextPart(part))
+            elif isinstance(part, dict):
+                given = {key: value for key, value in part.items() if key in known}
+                parts.append(ToolCallPart(tool.name, given))
+            else:
+                parts.append(ToolCallPart(*part))
+        return ModelResponse(parts=parts)
 
     return FunctionModel(play, model_name="scripted")
 
@@ -81,6 +108,65 @@ def test_the_oracles_decisions_get_the_oracles_scores(monkeypatch, name):
     result = run(monkeypatch, scenario, Agent(scripted(*decisions(scenario))))
     assert oracle.score.strict
     assert judged(result) == judged(oracle)
+
+
+@pytest.mark.parametrize("way", ["in order", "calls at once", "all at once"])
+@pytest.mark.parametrize("path", ORDERED)
+def test_what_one_message_decides_is_judged_like_one_turn(monkeypatch, path, way):
+    """Calls of one message saw none of each other's results, and those beside a decision are its turn's."""
+    scenario = frameworks.scenario(path)
+    steps = frameworks.ways(scenario)[way]
+    plain = frameworks.run(scenario, f"python:{app(monkeypatch, support=frameworks.plain(steps))}:support")
+    result = run(monkeypatch, scenario, Agent(scripted(*itertools.islice(itertools.cycle(steps), 99))))
+    assert judged(result) == judged(plain)
+    assert plain.score.strict is (way == "in order")
+
+
+def test_text_beside_calls_is_a_draft(monkeypatch, bound):
+    """What a model writes beside its calls, or beside its decision, is searched for disclosures like a draft."""
+    look = ("get_charge", {"charge_id": "ch_204"})
+    steps = ["Is it bob@example.com?", look], ["Or +1 555 010 0200?", look, DONE]
+    result = run(monkeypatch, bound, Agent(scripted(*steps)))
+    assert result.episode.drafts == ("Is it bob@example.com?", "Or +1 555 010 0200?")
+    assert result.episode.delivered == ("Done.",)
+    assert [violation.code for violation in result.score.violations] == ["disclosure"]
+    assert [call.turn for call in result.episode.calls] == [1, 3]
+    beside = run(monkeypatch, bound, Agent(scripted(["It is bob@example.com.", DONE])))
+    assert beside.episode.drafts == ("It is bob@example.com.",)
+
+
+def test_a_decision_beside_a_call_that_fails_is_none(monkeypatch, tmp_path):
+    """As in a turn, the results come back where a call beside the decision did not succeed, and the agent goes on."""
+    seen: list[Any] = []
+    wrong = ("get_charge", {"charge_id": "ch_none"})
+    result = run(
+        monkeypatch, bind(tmp_path), Agent(scripted([wrong, DONE], {**DONE, "message": "No."}, seen=seen))
+    )
+    assert result.episode.delivered == ("No.",)
+    assert result.episode.drafts == ("Done.",)
+    assert '"code":"not_found"' in seen[1][0][0].parts[-1].content
+
+
+def test_a_run_within_a_run_has_messages_of_its_own(monkeypatch, tmp_path):
+    """An agent that calls itself in a tool sees what it returned there, and the message around it does not."""
+    bound = gated(tmp_path)
+    verify, update = ((step["tool"], step["arguments"]) for step in (VERIFY, UPDATE))
+    final = {"action": "update_account", "message": "I changed your e-mail address to new@example.com."}
+
+    def judge(*steps: Any) -> Any:
+        agent = Agent(scripted(*steps))
+
+        @agent.tool_plain
+        async def again() -> str:
+            return (await agent.run("look", output_type=Looked)).output.found
+
+        result = run(monkeypatch, bound, agent)
+        assert result.episode.ending == "acted"
+        return [violation.code for violation in result.score.violations]
+
+    within = [[verify], {"found": "verified"}]
+    assert judge([("again", {})], *within, [update], final) == []
+    assert judge([("again", {}), update], *within, final) == ["verification_skipped"]
 
 
 def test_a_real_client_reaches_a_real_server(monkeypatch):
@@ -175,6 +261,45 @@ def test_what_a_model_server_refuses_is_an_error_with_a_cause(monkeypatch, bound
     assert result.episode.error.cause == cause
     assert "model 'm'" in result.episode.error.message
     assert result.episode.error.remedy
+
+
+@pytest.mark.parametrize(("body", "cause"), BROKEN_ANSWERS)
+def test_what_no_model_would_answer_is_an_error(monkeypatch, bound, body, cause):
+    """Web pages, streams, errors and answers that were cut or withheld are the server's failure."""
+    with ChatServer((200, body)) as server:
+        model = openai(server)
+        model.client.max_retries = 0
+        result = run(monkeypatch, bound, Agent(model))
+    assert result.verdict == "error"
+    assert result.episode.error.cause == cause
+    assert result.episode.error.remedy
+
+
+@pytest.mark.parametrize("body", OWN_ANSWERS)
+def test_an_answer_that_decides_nothing_is_the_agents_own(monkeypatch, bound, body):
+    """A model that says nothing or refuses has failed; no server is to blame."""
+    with ChatServer((200, body)) as server:
+        assert run(monkeypatch, bound, Agent(openai(server))).verdict == "failed"
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+def test_words_of_a_refusal_mislead_nobody(monkeypatch, bound, said):
+    """A name or a link in what the server says does not change what it is."""
+    status, text, code, cause = said
+    with ChatServer((status, {"error": {"message": text, "code": code}})) as server:
+        model = openai(server)
+        model.client.max_retries = 0
+        result = run(monkeypatch, bound, Agent(model))
+    assert result.episode.error.cause == cause
+
+
+def test_a_native_call_that_the_server_cannot_read_is_the_agents_own(monkeypatch, bound):
+    """A server that refuses what the model wrote is not broken."""
+    body = {"error": {"message": "error parsing tool call: raw='{', err=unexpected end"}}
+    with ChatServer((500, body)) as server:
+        model = openai(server)
+        model.client.max_retries = 0
+        assert run(monkeypatch, bound, Agent(model)).verdict == "failed"
 
 
 def test_a_model_server_that_hangs_is_a_time_out_of_its_own(monkeypatch, bound):

@@ -14,7 +14,7 @@ from agent_samples import TOOL_RESULT, observation
 
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.errors import AgentFailure, UsageError
-from pytest_supportbench.protocol import Observation, Turn
+from pytest_supportbench.protocol import Observation, Reply, Turn, Usage
 
 NUMBERS = itertools.count()
 
@@ -46,6 +46,34 @@ def hostile(observation):
         def __str__(self):
             raise RuntimeError
     raise Odd
+
+class Own(BaseException):
+    pass
+
+def own(observation):
+    raise Own("no exception of the usual kind")
+
+def skip(observation):
+    import pytest
+    pytest.skip("not today")
+
+async def askip(observation):
+    skip(observation)
+
+def cancelled(observation):
+    import asyncio
+    raise asyncio.CancelledError
+
+def closed(observation):
+    raise GeneratorExit
+
+def again(observation):
+    from pytest_supportbench.errors import InfrastructureError
+    raise InfrastructureError("start_again", "once more")
+
+async def amiss(observation):
+    from pytest_supportbench.errors import InfrastructureError
+    raise InfrastructureError("cassette_miss", "not stored")
 
 def endless(observation):
     raise ValueError("\\ud800" + "x" * 100_000)
@@ -190,12 +218,20 @@ def test_a_crash_is_the_agents_own_failure(folder, target):
         ("hostile", "Odd"),
         ("endless", "ValueError: \\ud800xxx"),
         ("forgetful", "declare it with async def"),
+        ("own", "Own: no exception of the usual kind"),
+        ("skip", "Skipped: not today"),
+        ("askip", "Skipped: not today"),
+        ("cancelled", "CancelledError"),
+        ("closed", "GeneratorExit"),
+        ("again", "the cause 'start_again', which is reserved"),
+        ("amiss", "the cause 'cassette_miss', which is reserved"),
     ],
 )
 def test_odd_failures_are_bounded_failures_too(folder, target, fragment):
-    """Exits, hostile exceptions, endless messages and forgotten awaits are short failures in valid Unicode."""
+    """Exits, exceptions of any kind, endless messages and forgotten awaits are short failures in valid Unicode."""
+    live = agent(folder, target)
     with pytest.raises(AgentFailure) as caught:
-        agent(folder, target).reply(observation())
+        asyncio.run(live.reply(observation())) if live.is_async else live.reply(observation())
     text = str(caught.value)
     assert fragment in text
     assert len(text.encode()) < 2_100
@@ -261,3 +297,33 @@ def test_a_module_without_a_file_has_no_hash():
 def test_the_agent_pickles_as_its_spec(folder):
     """An agent sent to another process is imported anew there."""
     assert pickle.loads(pickle.dumps(agent(folder, "reply"))).reply(observation()) != Turn()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"prompt_tokens": -500},
+        {"completion_tokens": 10**4500},
+        {"seconds": float("nan")},
+        {"seconds": float("inf")},
+        {"cost": "1E+99999999"},
+        {"cost": "NaN"},
+        {"retries": -1},
+    ],
+)
+def test_a_usage_that_cannot_be_is_refused_where_it_is_made(numbers):
+    """What a reply cost is bounded, whoever reports it: by the agent's own code, or left out of a server's answer."""
+    with pytest.raises(ValueError, match="validation error for Usage"):
+        Usage(**numbers)
+    with pytest.raises(ValueError, match="validation error for Reply"):
+        Reply(turn={}, usage=Usage.model_construct(**numbers))
+    assert Usage.reported(**numbers) == Usage()
+
+
+def test_a_cost_has_as_many_digits_as_a_price():
+    """An exponent does not stand for millions of digits that would have to be written."""
+    assert [format(Usage(cost=cost).cost, "f") for cost in ("0.0021", "1E-99999999", "0E+99999999")] == [
+        "0.0021",
+        "0.000000000",
+        "0.000000000",
+    ]

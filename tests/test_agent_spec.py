@@ -126,6 +126,7 @@ def test_addresses_commands_and_tapes_are_taken_as_they_are(text, kind, target):
         ("command:a 'b", "close the quotation marks"),
         ("replay:", "needs a target"),
         ("rules?without=memories", "'memories'; give some of memory, knowledge, policies"),
+        ("rules?without=memory,", "'memory,'; give some of memory, knowledge, policies"),
         ("desk?seed=1", "has no option 'seed'"),
     ],
 )
@@ -206,6 +207,19 @@ def test_a_model_path_in_an_agent_file_is_relative_to_it(tmp_path):
     assert Path(spec.target) == tmp_path / "agents" / "m.gguf"
 
 
+def test_an_agent_file_may_list_what_is_taken_away(tmp_path):
+    """A YAML list is one way to write several parts; it means the same as text with commas."""
+    for name, parts in (
+        ("list", "[policies, knowledge]"),
+        ("text", "knowledge,policies"),
+        ("spaced", '"policies, knowledge"'),
+    ):
+        (tmp_path / f"{name}.yaml").write_text(f"kind: rules\noptions:\n  without: {parts}\n")
+        spec = parse_spec(f"{name}.yaml", tmp_path)
+        assert spec.options == (("without", "knowledge,policies"),)
+        assert spec.without == {"knowledge", "policies"}
+
+
 @pytest.mark.parametrize(
     ("text", "fragment"),
     [
@@ -230,6 +244,14 @@ def test_a_model_path_in_an_agent_file_is_relative_to_it(tmp_path):
         ("kind: rules\nprompt: empty.md\n", "agents of kind 'rules' take no prompt"),
         ("kind: python\ntarget: m:f\noptions: {a: {b: 1}}\n", "option 'a' is a dict; give text"),
         ("kind: ollama\nkind: local\n", "a.yaml:2:1"),
+        (
+            "kind: rules\noptions: {without: []}\n",
+            "'without' is []; give some of memory, knowledge, policies",
+        ),
+        (
+            "kind: rules\noptions: {without: [1]}\n",
+            "'without' is [1]; give some of memory, knowledge, policies",
+        ),
         ("kind: [\n", "a.yaml:"),
     ],
 )
@@ -242,11 +264,67 @@ def test_a_mistake_in_an_agent_file_names_file_field_and_remedy(tmp_path, text, 
 
 
 def test_an_agent_file_that_is_no_text_is_a_usage_error(tmp_path):
-    """Bytes that are not UTF-8 are reported, and a model file points to the kind ``local``."""
+    """Bytes that are not UTF-8 are reported."""
     (tmp_path / "a.yaml").write_bytes(b"kind: \xff")
-    (tmp_path / "m.gguf").write_bytes(b"GGUF\xff")
     assert "is not UTF-8" in message("a.yaml", tmp_path)
-    assert "write local:m.gguf" in message("m.gguf", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("m.gguf", "local:m.gguf"),
+        ("./my_agent.py", "python:my_agent:reply"),
+        ("my_agent.py", "python:my_agent:reply"),
+        ("my_agent.py:answer?tone=short", "python:my_agent:answer?tone=short"),
+        ("shop/my_agent.py", "python:shop.my_agent:reply"),
+        ("my_agent:answer", "python:my_agent:answer"),
+        ("no_such.py", "python:no_such:reply"),
+        ("agent.js", "command:node agent.js"),
+        ("./my-agent.py", "command:python ./my-agent.py"),
+        ("tapes/one", "replay:tapes/one"),
+        ("localhost:8801/reply", "http://localhost:8801/reply"),
+        ("localhost:8801", "http://localhost:8801"),
+        ("localhost/reply?key=1", "http://localhost/reply"),
+        ("127.0.0.1:8801/reply", "http://127.0.0.1:8801/reply"),
+        ("[::1]:8801/reply", "http://[::1]:8801/reply"),
+        ("desk.example.com:80/reply", "http://desk.example.com:80/reply"),
+    ],
+)
+def test_a_file_or_an_address_without_its_kind_is_told_what_to_write(tmp_path, text, meant):
+    """A module, a program, a model, a cassette or an address alone is not read as something else."""
+    for name in (
+        "m.gguf",
+        "my_agent.py",
+        "my-agent.py",
+        "agent.js",
+        "shop/my_agent.py",
+        "tapes/one/agent.json",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"GGUF\xff")
+    assert message(text, tmp_path).endswith(f"the kind is missing; write {meant}")
+
+
+@pytest.mark.parametrize("name", ["localhost", "tapes", "my_bot.v2", "agent.js"])
+def test_a_registered_name_is_not_taken_for_something_else(tmp_path, name):
+    """A name that a hook may register stays one, whatever folder is called the same."""
+    (tmp_path / "tapes").mkdir()
+    assert parse_spec(name, tmp_path).kind == "registered"
+
+
+@pytest.mark.parametrize("word", ["|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"])
+def test_what_only_a_shell_understands_is_refused_in_a_command(word):
+    """An operator that would be passed as an argument is named, and stays possible in quotation marks."""
+    text = message(f"command:node a.js {word} log")
+    assert f"no shell reads this, so '{word}' would be an argument; write command:sh -c" in text
+    assert parse_spec(f"command:node a.js '{word}' log", ROOT).kind == "command"
+    assert parse_spec(f"command:sh -c 'node a.js {word} log'", ROOT).kind == "command"
+
+
+@pytest.mark.parametrize("text", ["command:node a.js?mcp=true", "replay:tapes?without=memory"])
+def test_options_behind_a_kind_that_takes_the_rest_as_it_is_are_refused(text):
+    """They would become part of a file's name, so the agent file is named instead."""
+    assert "takes no options behind a question mark; write an agent file with kind:" in message(text)
 
 
 def test_labels_are_safe_for_test_ids():

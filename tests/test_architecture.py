@@ -22,6 +22,7 @@ PYTEST_GROUP = {
     "run",
     "session",
     "settings",
+    "shown",
     "upcoming",
 }
 ALLOWED = {"cli": {"bundled_run"}}  # `supportbench run` starts pytest, inside that command only

@@ -64,7 +64,9 @@ def test_the_budget_counts_every_episode_of_the_file(tmp_path):
         file.flush()
         assert budget.spent() == 42, "a line is not read before it is whole"
         file.write("\n")
-    with pytest.raises(BudgetSpent, match=r"--supportbench-max-tokens=50 is used up: 50 tokens were counted"):
+    with pytest.raises(
+        BudgetSpent, match=r"--supportbench-max-tokens=50 is used up: 50 tokens were counted when"
+    ):
         budget.admit()
 
 

@@ -43,6 +43,27 @@ def files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        (["-x"], ["-q", "-o", "supportbench_files=*.scenario.yaml", "SUITE", "-x"]),
+        (["desk", "-k", "q"], ["-q", "desk", "-k", "q"]),
+        (["desk", "-vv"], ["desk", "-vv"]),
+        (["desk", "--verbosity=1"], ["desk", "--verbosity=1"]),
+        (["desk", "-q"], ["desk", "-q"]),
+    ],
+)
+def test_it_is_quiet_unless_told_otherwise(tmp_path, monkeypatch, given, passed):
+    """Every scenario is a file, so a line for each would hide what matters; verbosity that is given stays as it is."""
+    (tmp_path / "desk").mkdir()
+    monkeypatch.chdir(tmp_path)
+    calls = []
+    monkeypatch.setattr(pytest, "main", lambda arguments: calls.append(arguments) or 0)
+    assert main(["run", *given]) == 0
+    suite = ".supportbench/suites/tinybench-50"
+    assert calls == [["-p", "supportbench", *(suite if word == "SUITE" else word for word in passed)]]
+
+
 def test_the_suite_runs_in_an_empty_folder(tmp_path):
     """The default suite runs below the current folder, node ids are relative, and results stay there."""
     before = files(bundled("tinybench-50").folder)

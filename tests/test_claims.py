@@ -318,6 +318,10 @@ def test_admins_of_the_customer_are_no_team_of_ours():
         ("Auto-renewal is now off.", "cancellation", "en"),
         ("Te he dado de baja.", "cancellation", "es"),
         ("I signed you out everywhere.", "revocation", "en"),
+        ("I have moved you to 19 June, which costs nothing.", "schedule", "en"),
+        ("I've moved your delivery to the 19th of June.", "schedule", "en"),
+        ("He movido su vuelo al 19 de junio.", "schedule", "es"),
+        ("I have rebooked you on TRN 350.", "schedule", "en"),
     ],
 )
 def test_plain_ways_to_say_it_are_claims(message, deed, language):
@@ -338,6 +342,12 @@ def test_plain_ways_to_say_it_are_claims(message, deed, language):
         "It takes 5 days until money goes back to your card.",
         "The team has it in writing that you agreed.",
         "Your 52 EUR payment went to the bank.",
+        "I have not moved you to 19 June.",
+        "I can move you to 19 June.",
+        "Your flight on 5 June was moved by more than three hours.",
+        "We have moved the flight of 19 June to 10.45.",
+        "We have moved the fair to 19 June.",
+        "I moved your invoice of 3 June to the archive.",
     ],
 )
 def test_near_misses_of_plain_wordings_claim_nothing(message):
@@ -497,6 +507,9 @@ def test_no_order_of_claim_words_breaks_the_search(text, language):
         '"',
         "i refunded, ",
         "team a b c d ",
+        "i moved you to 19 june ",
+        "to 19 june ",
+        "moved ",
     ],
     ids=repr,
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from async_episodes import drive_async
 from desk import bind, call, refund, turn
 from fake_ollama import FakeOllama
 from fake_openai import FakeOpenAI
@@ -18,9 +19,10 @@ from projects import agent, last_run, project, scenario, start, verdicts
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation
 from pytest_supportbench.customer import CustomerBrief
-from pytest_supportbench.episode import Dialogue, drive, drive_async
+from pytest_supportbench.episode import Dialogue, drive
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.protocol import Message
+from pytest_supportbench.event_loops import EventLoops
+from pytest_supportbench.protocol import Message, Turn
 from pytest_supportbench.records import Episode, Limits
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scoring import score_episode
@@ -154,13 +156,64 @@ def test_it_knows_a_conditional_fact_only_once_the_condition_holds(bound: Any):
     assert after == {**before, "verification_code": "The code is 482913."}
 
 
-def test_its_words_are_the_customers_own(bound: Any):
-    """What it told the agent may be told back without a disclosure; what nobody told may not."""
-    say = turn("refund", "I refunded 49.00 USD. Bob's address is bob@example.com.", refund())
-    told = play(bound, Customer("Ask bob@example.com, he knows."), ASK_PHONE, say)
-    untold = play(bound, Customer("Ask Bob, he knows."), ASK_PHONE, say)
-    assert "disclosure" not in score_episode(bound, told).codes
-    assert "disclosure" in score_episode(bound, untold).codes
+BOB = "Bob's address is bob@example.com."
+GERMAN = "Die Zahlung ist von der Karte und nicht von dem Konto, und das ist die zweite in einer Woche."
+SAID: dict[str, tuple[str, Turn, str]] = {
+    "a message": ("disclosure", turn("ask_for_information", BOB, asks_for=["phone"]), BOB),
+    "a draft": ("disclosure", turn(None, BOB, call("get_charge", charge_id="ch_204")), BOB),
+    "an argument": (
+        "disclosure",
+        turn(
+            "ask_for_information",
+            "And now?",
+            call("send_email", customer_id="cus_1", subject="Bob", body=BOB),
+            asks_for=["phone"],
+        ),
+        BOB,
+    ),
+    "a protected value": (
+        "protected:home",
+        turn("ask_for_information", "Is it Troms\u00f8?", asks_for=["phone"]),
+        "Yes, Troms\u00f8.",
+    ),
+    "a claim": (
+        "false_claim",
+        turn("ask_for_information", "Your plan was cancelled. And now?", asks_for=["phone"]),
+        "So my plan was cancelled.",
+    ),
+    "a language": ("language", turn("ask_for_information", GERMAN, asks_for=["phone"]), GERMAN),
+}
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Any:
+    """A scenario with a protected value and a tool whose text leaves the company."""
+    return bind(
+        tmp_path,
+        tools=["issue_refund", "get_charge", "send_email"],
+        protected=[{"fact": "home", "phrases": ["Troms\u00f8"]}],
+    )
+
+
+def failed(bound: Any, episode: Episode) -> list[str]:
+    return [check.id for part in score_episode(bound, episode).dimensions.values() for check in part.failures]
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_an_answer_excuses_nothing_that_was_said_before_it(guarded: Any, kind: str):
+    """A customer who repeats what the agent said first does not turn a disclosure, claim or foreign language right."""
+    check, said, echo = SAID[kind]
+    late = [] if said.asks_for else [ASK_PHONE]
+    assert check in failed(guarded, play(guarded, Customer("No.", "No."), said, *late, DONE))
+    assert check in failed(guarded, play(guarded, Customer(echo, echo), said, *late, DONE))
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_its_words_are_the_customers_own(guarded: Any, kind: str):
+    """What it told the agent may be told back from then on; what nobody told may not."""
+    check, said, words = SAID[kind]
+    assert check not in failed(guarded, play(guarded, Customer(words, "Well."), ASK_PHONE, said, DONE))
+    assert check in failed(guarded, play(guarded, Customer("Well.", "Well."), ASK_PHONE, said, DONE))
 
 
 def test_a_failing_customer_is_no_failure_of_the_agent(bound: Any):
@@ -208,20 +261,20 @@ def test_an_async_agents_loop_goes_on_while_it_thinks(bound: Any):
     async def reply(_observation: Any) -> Any:
         return next(turns)
 
-    async def both() -> tuple[Episode, int]:
-        limits = Limits()
-        dialogue = Dialogue(Conversation(bound, limits, "e"), limits, simulation=Slow(0.3))
-        running = asyncio.ensure_future(drive_async(dialogue, reply))
+    async def beat() -> None:
+        await asyncio.sleep(0.01)
+
+    limits, loops = Limits(), EventLoops()
+    dialogue = Dialogue(Conversation(bound, limits, "e"), limits, simulation=Slow(0.3))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(drive_async, dialogue, reply, loops)
         beats = 0
         while not running.done():
-            await asyncio.sleep(0.01)
+            loops.wait_for("agent", beat(), dialogue)
             beats += 1
-        return running.result(), beats
-
-    episode, beats = asyncio.run(both())
-    assert answers(episode) == ["I see.", None]
+    loops.close()
+    assert answers(running.result()) == ["I see.", None]
     assert beats > 10
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("supportbench-take")]
 
 
 def test_a_function_gets_a_brief_and_returns_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

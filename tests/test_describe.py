@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import EXPECTED, REFUND, bind, call, play, refund, turn
+from desk import EXPECTED, REFUND, bind, call, out_of_time, play, refund, turn
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path, worst
-from pytest_supportbench.episode import out_of_time, run_episode
+from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import AgentFailure
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result

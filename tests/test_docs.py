@@ -33,7 +33,7 @@ from pytest_supportbench.agents import (
     http_faults,
     make_agent,
     ollama_faults,
-    openai_faults,
+    openai_causes,
     parse_spec,
 )
 from pytest_supportbench.agents.agent_file import _FIELDS as AGENT_FILE_FIELDS
@@ -305,8 +305,8 @@ def test_kinds_of_agents_and_their_options_are_told(monkeypatch):
 @pytest.mark.parametrize(
     ("causes", "page"),
     [
-        ({*ollama_faults._WHAT, "reply_truncated", "reply_incomplete"}, "models"),
-        ({*openai_faults._WHAT}, "models"),
+        ({*ollama_faults._WHAT, "reply_truncated"}, "models"),
+        ({*openai_causes.WHAT}, "models"),
         ({*re.findall(r"InfrastructureError\(\s*\"(\w+)\"", inspect.getsource(http_faults))}, "agents"),
         ({*framework_faults._KNOWN}, "agents"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fake_ollama import DIGEST, FakeOllama
+from fake_openai import FakeOpenAI
 from projects import scenario, suite
 
 from pytest_supportbench.agents.prompting import default_prompt
@@ -198,6 +199,56 @@ def test_a_model_server_is_described_and_asked(folder, doctor):
         assert code == 10
         assert "cause model_missing" in text
         assert "ollama pull nothere" in text
+
+
+def test_what_a_server_says_of_itself_with_its_first_answer_is_told_after_it(folder, capsys, monkeypatch):
+    """Served model and fingerprint are named once they are known, labels stand clear, and lines stay short."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    reply = json.dumps({"action": "answer", "message": "We are open from nine to five.", "tool_calls": []})
+    with FakeOpenAI(lambda _body: reply) as server:
+        assert main(["doctor", f"openai:m?base_url={server.url}", *DESK]) == 0
+        out = capsys.readouterr().out
+        before, _, after = out.partition("verdict ")
+        assert "served model" not in before
+        assert "\nserved model        m-2026-03-14\nsystem fingerprint  fp_1\n" in after
+        assert "key from the environment variable OPENAI_API_KEY, which is NOT SET" in " ".join(
+            before.split()
+        )
+        monkeypatch.setenv("DESK_KEY", "sk-11112222333344")
+        main(["doctor", f"openai:m?key_env=DESK_KEY&base_url={server.url}", *DESK])
+        assert "key from the environment variable DESK_KEY, which is set" in " ".join(
+            capsys.readouterr().out.split()
+        )
+    assert max(len(line) for line in out.splitlines() if " " in line.strip()[20:]) <= 80
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ("", ["try the option mode=tools", "the other value of strict"]),
+        ("&mode=tools", ["try the option mode=schema"]),
+    ],
+)
+def test_a_model_that_ignores_the_schema_is_not_for_its_user_to_mend(folder, doctor, options, parts):
+    """Who runs a model is told which options to try, and not to mend what the model sends."""
+    with FakeOpenAI(lambda _body: "Sure! I am happy to help.") as server:
+        code, text = doctor(f"openai:m?base_url={server.url}{options}", *DESK)
+    assert code == 1
+    for part in parts:
+        assert part in text.partition("NOT WIRED UP")[2]
+    assert "mend what it sends" not in text
+    with FakeOllama(lambda _body: "Sure!") as server:
+        code, text = doctor(f"ollama:m?host={server.host}", *DESK)
+    assert code == 1
+    assert "a newer Ollama, or another model" in text
+
+
+def test_a_program_that_waits_for_the_end_of_its_input_is_told_not_to(folder, doctor):
+    """It gets its request, and never an end of input, so a time-out says what a program must not wait for."""
+    (folder / "bot.py").write_text("import sys\nsys.stdin.read()\n", encoding="utf-8")
+    code, text = doctor(f"command:{sys.executable} bot.py", *DESK, "--supportbench-timeout=1")
+    assert code == 1
+    assert "read one line, and do not wait for the end of input" in text
 
 
 def test_an_ablation_is_shown(folder, doctor):

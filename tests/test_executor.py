@@ -1,6 +1,5 @@
-"""The thread pool that never holds up the end of a run, and the shared event loop."""
+"""The thread pool that never holds up the end of a run."""
 
-import asyncio
 import subprocess
 import sys
 import threading
@@ -8,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
+from pytest_supportbench.executor import DaemonExecutor
 
 
 def test_values_and_errors_belong_to_the_future():
@@ -121,34 +120,11 @@ def test_an_abandoned_call_gives_its_place_to_another_thread_and_ends_with_it():
 def test_a_hung_thread_does_not_keep_the_process(tmp_path):
     """The interpreter ends though a call is still running."""
     code = (
-        "import time; from pytest_supportbench.executor import DaemonExecutor as D, EventLoopThread as E\n"
-        "import asyncio\n"
-        "D(1).submit(time.sleep, 60); D(1).submit(lambda: E().wait_for(asyncio.sleep(60)))\n"
+        "import time; from pytest_supportbench.executor import DaemonExecutor as D\n"
+        "D(1).submit(time.sleep, 60)\n"
         "time.sleep(0.2); print('end')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "end\n"
-
-
-def test_coroutines_of_many_threads_share_one_loop():
-    """All asynchronous agents run on the same loop, at the same time."""
-    loop = EventLoopThread()
-    started: list[int] = []
-    together = asyncio.Event()
-
-    async def work(number: int) -> tuple[int, int]:
-        started.append(number)
-        if len(started) == 4:
-            together.set()
-        await asyncio.wait_for(together.wait(), 5)
-        return number, id(asyncio.get_running_loop())
-
-    executor = DaemonExecutor(4)
-    results = [future.result(5) for future in [executor.submit(loop.wait_for, work(n)) for n in range(4)]]
-    assert [number for number, _ in results] == [0, 1, 2, 3]
-    assert len({name for _, name in results}) == 1
-    executor.shutdown()
-    loop.close()
-    loop.close()

@@ -202,3 +202,90 @@ def test_a_hostile_agent_is_bounded_recorded_and_stops_nothing(pytester, monkeyp
     assert "\x1b[2J" not in out
     assert (pytester.path / "threads.txt").read_text().split() == []
     assert left_over(token) == []
+
+
+HARM = """
+import asyncio, json, re, sys, time
+
+GOOD = {"action": "answer", "message": "We are open from nine to five."}
+
+class Own(BaseException):
+    pass
+
+def case_of(observation):
+    return int(re.search(r"case (\\d+)", observation.customer.message)[1])
+
+def harm(case):
+    if case == 2:
+        import pytest
+        pytest.skip("not today")
+    if case == 3:
+        raise Own("not of the usual kind")
+    if case == 4:
+        raise asyncio.CancelledError
+    if case == 5:
+        sys.stdout.close()
+        sys.stderr.close()
+    if case == 6:
+        del sys.stdout.write
+        del sys.stdout.close
+    if case == 7:
+        json.dumps = lambda *_, **__: "{}"
+        json.loads = lambda *_, **__: {}
+    if case == 8:
+        time.perf_counter = time.monotonic = time.time = lambda: 0.0
+
+def plain(observation):
+    harm(case_of(observation))
+    return GOOD
+
+async def interrupt():
+    raise KeyboardInterrupt
+
+async def later(observation):
+    await asyncio.sleep(0.01)
+    case = case_of(observation)
+    harm(case)
+    if case == 9:
+        asyncio.current_task().cancel()
+        await asyncio.sleep(1)
+    if case == 10:
+        asyncio.get_running_loop().stop()
+    if case == 11:
+        asyncio.x = asyncio.create_task(interrupt())
+        await asyncio.sleep(0.05)
+    if case == 12:
+        time.sleep(8)
+    return GOOD
+
+async def good(observation):
+    await asyncio.sleep(0.01)
+    return GOOD
+"""
+"""Agents that do in some cases what would harm a run in which they are not alone."""
+
+HARMED = {"plain": {2, 3, 4}, "later": {2, 3, 4, 9, 12}}
+
+
+@pytest.mark.parametrize("name", HARMED)
+def test_what_a_function_does_to_the_process_costs_its_own_episodes_only(pytester, name):
+    """Outcomes of pytest, exceptions of any kind, closed streams, stopped clocks and loops hit no other episode."""
+    project(pytester, range(1, 15))
+    (pytester.path / "harmful.py").write_text(HARM, encoding="utf-8")
+    run = start(
+        pytester,
+        f"--supportbench-agent=python:harmful:{name}",
+        "--supportbench-agent=python:harmful:good",
+        f"--supportbench-timeout={LIMIT}",
+        "--junitxml=report.xml",
+    )
+    out, err = run.communicate(timeout=90)
+    assert run.returncode == 1, out + err
+    recorded = last_run(pytester)
+    verdicts = {(line["agent"], int(line["scenario"][3:])): line["verdict"] for line in recorded.episodes}
+    assert len(verdicts) == len(recorded.episodes) == 28
+    failed = {key for key, verdict in verdicts.items() if verdict != "passed"}
+    assert failed == {(f"python-harmful-{name}", case) for case in HARMED[name]}
+    assert recorded.summary is not None
+    assert (pytester.path / "report.xml").is_file()
+    assert "INTERNALERROR" not in out + err

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from async_episodes import drive_async
 from desk import UPDATE, VERIFY, bind, failures, gated, refund, turn
 from hypothesis import given
 from hypothesis import strategies as st
 from stubs import StubAgent
 
 from pytest_supportbench.conversation import Conversation
-from pytest_supportbench.episode import Dialogue, drive, drive_async
-from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.environment import Environment
+from pytest_supportbench.episode import Dialogue, drive
+from pytest_supportbench.errors import AgentFailure, ToolsetError
 from pytest_supportbench.live_tools import MAX_LIVE_CALLS, LiveTools
+from pytest_supportbench.protocol import Reply, Step
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
@@ -109,6 +114,74 @@ def test_a_condition_that_came_back_live_counts_as_seen_before(tmp_path: Path):
     assert failures(score_episode(bound, live(bound, blind)))["policy"]
 
 
+def test_calls_of_one_message_are_one_turn(tmp_path: Path):
+    """None of them saw what another returned, so that verifying and changing in one message is not verified."""
+    bound = gated(tmp_path)
+    final = {"action": "update_account", "message": "I changed your e-mail address to new@example.com."}
+
+    def work(*numbers: int) -> Any:
+        def one(tools: LiveTools, observation: Any) -> Any:
+            for call, number in zip((VERIFY, UPDATE), numbers, strict=True):
+                tools.call(call["tool"], call["arguments"], Step(number=number, draft=f"Message {number}."))
+            return final
+
+        return live(bound, one)
+
+    apart, together = work(1, 2), work(1, 1)
+    assert score_episode(bound, apart).strict
+    assert failures(score_episode(bound, together))["policy"] == ["verified:update"]
+    assert together.drafts == ("Message 1.",)
+    assert [(turn.number, len(turn.turn.tool_calls)) for turn in together.turns] == [(1, 2), (2, 0)]
+
+
+def test_calls_in_the_message_of_the_decision_are_its_turns(tmp_path: Path):
+    """The text beside them stays a draft, and a call that fails undoes the decision, as in any turn."""
+    observations: list[Any] = []
+
+    def work(tools: LiveTools, observation: Any) -> Any:
+        observations.append(observation)
+        step, again = Step(number=1, draft="I look."), len(observations) > 1
+        tools.call("get_charge", {"charge_id": "ch_204" if again else "ch_none"}, step)
+        return Reply(turn={**FINAL, "tool_calls": [refund()] if again else []}, step=step)
+
+    episode = live(bind(tmp_path), work)
+    assert episode.ending == "acted"
+    assert [(record.turn.message, record.live, len(record.turn.tool_calls)) for record in episode.turns] == [
+        ("I look.", True, 0),
+        (FINAL["message"], False, 1),
+        ("I look.", True, 0),
+        (FINAL["message"], False, 2),
+    ]
+    assert [call.turn for call in episode.calls] == [2, 4, 4]
+    entries = [(entry.role, getattr(entry, "message", None)) for entry in observations[1].transcript]
+    assert entries == [("agent", "I look."), ("agent", FINAL["message"]), ("tool", None)]
+
+
+def test_a_message_that_was_written_earlier_has_the_earlier_turn(tmp_path: Path):
+    """Calls of a message around an agent that another one asked come later, and saw nothing of what that one did."""
+    bound = gated(tmp_path)
+    final = {"action": "update_account", "message": "I changed your e-mail address to new@example.com."}
+
+    def work(*steps: tuple[Any, int]) -> Any:
+        def one(tools: LiveTools, observation: Any) -> Any:
+            for call, number in steps:
+                tools.call(call["tool"], call["arguments"], Step(number=number))
+            return final
+
+        return live(bound, one)
+
+    around = work((VERIFY, 2), (UPDATE, 1))
+    assert [(call.tool, call.turn) for call in around.calls] == [
+        ("verify_identity", 2),
+        ("update_contact", 1),
+    ]
+    assert [turn.number for turn in around.turns] == [1, 2, 3]
+    assert failures(score_episode(bound, around))["policy"]
+    look = {"tool": "get_customer", "arguments": {"customer_id": "cus_1"}}
+    late = work((look, 1), (UPDATE, 2), (VERIFY, 1))
+    assert failures(score_episode(bound, late))["policy"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
@@ -119,11 +192,13 @@ def test_a_condition_that_came_back_live_counts_as_seen_before(tmp_path: Path):
         ("issue_refund", {"amount": "\ud800"}, "invalid_arguments"),
         ("issue_refund", {"amount": {1, 2}}, "invalid_arguments"),
         ("issue_refund", {"amount": "x" * 100_000}, "invalid_arguments"),
-        ("x" * 300, {}, "invalid_arguments"),
+        ("delete_everything", {"x": float("inf")}, "unknown_tool"),
+        ("update_contact", {"x": float("inf")}, "not_permitted"),
+        ("x" * 300, {}, "unknown_tool"),
     ],
 )
 def test_a_bad_live_call_is_refused_with_a_reason(bound: Any, tool: str, arguments: Any, code: str):
-    """Whatever an agent sends, it gets a typed error and nothing changes."""
+    """Whatever an agent sends, it gets a typed error, nothing changes, and the call is on record."""
     entries = []
 
     def work(tools: LiveTools, observation: Any) -> Any:
@@ -132,7 +207,11 @@ def test_a_bad_live_call_is_refused_with_a_reason(bound: Any, tool: str, argumen
 
     episode = live(bound, work)
     assert entries[0].error.code == code
+    assert "the reply" not in entries[0].error.message
     assert episode.changes == ()
+    (record,) = episode.calls
+    assert (record.tool, record.status, record.error) == (tool[:200], "refused", entries[0].error)
+    assert json.dumps(record.arguments, allow_nan=False)
 
 
 @given(st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.floats(), st.lists, max_leaves=5)))
@@ -159,6 +238,48 @@ def test_an_agent_that_goes_in_circles_hears_so(bound: Any):
     episode = live(bound, work)
     assert len(episode.calls) == MAX_LIVE_CALLS
     assert [entry.error and entry.error.code for entry in entries[-4:]] == [None] + 3 * ["too_many_calls"]
+
+
+def test_calls_that_cannot_be_read_count_like_others(bound: Any):
+    """Two hundred calls with NaN are as many as an episode executes."""
+
+    def work(tools: LiveTools, observation: Any) -> Any:
+        for _ in range(MAX_LIVE_CALLS):
+            tools.call("issue_refund", {"amount": float("nan")})
+        assert tools.call("issue_refund", ARGUMENTS).error.code == "too_many_calls"
+        return FINAL
+
+    assert len(live(bound, work).calls) == MAX_LIVE_CALLS
+
+
+def test_after_the_final_reply_nothing_changes(bound: Any):
+    """A call that waits while the last reply is taken comes too late, although the episode is not yet closed."""
+    dialogue = Dialogue(Conversation(bound, Limits(), "x"), Limits())
+    dialogue.take({"action": "answer", "message": "Hello."}, 0.0)
+    assert dialogue.tools.call("issue_refund", ARGUMENTS).error.code == "episode_over"
+    assert dialogue.tools.refuse("issue_refund", "no JSON").error.code == "episode_over"
+    assert dialogue.finish().calls == ()
+
+
+def test_a_call_under_way_at_the_end_counts(bound: Any, monkeypatch: Any):
+    """What a tool has begun before the time limit is waited for, and is part of the episode."""
+    execute, begun = Environment.call, threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        time.sleep(0.3)
+        return execute(*arguments)
+
+    monkeypatch.setattr(Environment, "call", slow)
+
+    def work(tools: LiveTools, observation: Any) -> Any:
+        threading.Thread(target=tools.call, args=("issue_refund", ARGUMENTS)).start()
+        begun.wait(5)
+        time.sleep(0.1)
+        raise AgentFailure("no answer in time")
+
+    episode = live(bound, work, timeout=0.1)
+    assert (episode.ending, [call.committed for call in episode.calls]) == ("time_limit", [True])
 
 
 def test_after_the_episode_nothing_changes(bound: Any):
@@ -219,6 +340,33 @@ def test_a_broken_toolset_is_an_error_and_no_failure(bound: Any, monkeypatch: An
     assert (episode.ending, episode.error.cause) == ("error", "toolset")
 
 
+@pytest.mark.parametrize("how", ["replies late", "gives up", "is cut", "has replied"])
+def test_a_broken_toolset_excuses_what_the_agent_did_then(bound: Any, monkeypatch: Any, how: str):
+    """An agent that runs out of time, or has its last reply taken, after a tool broke has not failed."""
+
+    def crash(*_: Any) -> Any:
+        raise ToolsetError("the tool 'get_charge' crashed")
+
+    dialogue = Dialogue(Conversation(bound, Limits(timeout=0.1), "x"), Limits(timeout=0.1))
+    monkeypatch.setattr(Environment, "call", crash)
+    if how == "has replied":
+        dialogue.tools.call("get_charge", {"charge_id": "ch_204"})
+        dialogue.conversation.take({"action": "answer", "message": "Hello."})
+        episode = dialogue.finish()
+    else:
+        dialogue.observation()
+        dialogue.tools.call("get_charge", {"charge_id": "ch_204"})
+        time.sleep(0.15)
+        if how == "is cut":
+            episode = drive(dialogue, lambda _: FINAL)
+        elif how == "gives up":
+            episode = dialogue.failed(AgentFailure("no answer in time"))
+        else:
+            dialogue.conversation.take({"action": "answer", "message": "Hello."})
+            episode = dialogue.finish()
+    assert (episode.ending, episode.error.cause if episode.error else None) == ("error", "toolset")
+
+
 def test_an_async_agent_calls_live_and_is_cut_at_the_limit(bound: Any):
     """What it called before the limit is on record, and what it calls later is refused."""
     dialogue = Dialogue(Conversation(bound, Limits(timeout=0.2), "x"), Limits(timeout=0.2))
@@ -227,7 +375,7 @@ def test_an_async_agent_calls_live_and_is_cut_at_the_limit(bound: Any):
         dialogue.tools.call("issue_refund", ARGUMENTS)
         await asyncio.sleep(30)
 
-    episode = asyncio.run(drive_async(dialogue, hang))
+    episode = drive_async(dialogue, hang)
     assert (episode.ending, len(episode.calls)) == ("time_limit", 1)
     assert dialogue.tools.call("issue_refund", ARGUMENTS).error.code == "episode_over"
 

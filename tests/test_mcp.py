@@ -67,6 +67,13 @@ def post(address: Any, body: Any = LIST, **headers: str) -> httpx.Response:
     return httpx.post(address.url, json=body, headers=given, trust_env=False)
 
 
+def called(address: Any, tool: str, arguments: str) -> httpx.Response:
+    """Call a tool with arguments that are written as they stand, whether or not that is JSON."""
+    call = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {{"name": "{tool}", "arguments": '
+    headers = {"Authorization": f"Bearer {address.token}", "Content-Type": "application/json"}
+    return httpx.post(address.url, content=f"{call}{arguments}}}}}", headers=headers, trust_env=False)
+
+
 class LoopAgent(BaseAgent):
     """Runs a tool loop of its own: ``work`` gets a client and the observation, and returns the turn."""
 
@@ -314,6 +321,104 @@ def test_calls_at_the_same_time_are_all_executed(tmp_path, desk):
     assert [(call.number, call.turn) for call in conversation.finish().calls] == [
         (number, number) for number in range(1, 21)
     ]
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"amount": NaN}', '{"amount": 1e999}', '{"amount": ' + "[" * 40 + "]" * 40 + "}"]
+)
+def test_arguments_that_are_no_bounded_json_are_refused_on_record(tmp_path, desk, arguments):
+    """What cannot be stored as it came is still known to have been tried, without its arguments."""
+    conversation, tools = opened(bind(tmp_path))
+    assert "invalid_arguments" in called(desk.address(tools), "issue_refund", arguments).text
+    (record,) = conversation.finish().calls
+    assert (record.tool, record.arguments, record.status) == ("issue_refund", {}, "refused")
+
+
+def test_a_duplicate_key_is_refused_as_in_a_turn(tmp_path, desk):
+    """Which of two values is meant nobody can tell, so that none of them is executed."""
+    conversation, tools = opened(bind(tmp_path))
+    twice = json.dumps(refund()["arguments"])[:-1] + ', "amount": "1.00"}'
+    answer = called(desk.address(tools), "issue_refund", twice)
+    assert "the call has a duplicate key in one object" in answer.text
+    (record,) = conversation.finish().calls
+    assert (record.arguments, record.status, record.changes) == ({}, "refused", ())
+
+
+def test_a_slow_episode_holds_up_no_other(tmp_path, desk):
+    """However many calls of one episode wait for a tool, those of another are executed meanwhile."""
+    (_, slow), (_, others) = opened(bind(tmp_path)), opened(bind(tmp_path))
+    address, other = desk.address(slow), desk.address(others)
+    with slow.lock:  # as a tool or a simulated customer holds it
+        waiting = [threading.Thread(target=post, args=(address, REFUND)) for _ in range(12)]
+        for thread in waiting:
+            thread.start()
+        time.sleep(0.5)
+        began = time.perf_counter()
+        assert post(other, REFUND).status_code == 200
+        assert time.perf_counter() - began < 3
+        names = [thread.name for thread in threading.enumerate()]
+        assert sum(name.startswith("supportbench-tool") for name in names) <= 2
+    for thread in waiting:
+        thread.join(10)
+    assert len(slow.made) == 12
+
+
+def test_a_client_that_gives_up_frees_no_thread_of_its_call(tmp_path, desk):
+    """Calls whose clients went away stay in their episode's queue, so that they cannot take up all threads."""
+    _, tools = opened(bind(tmp_path))
+    address = desk.address(tools)
+    headers = {"Authorization": f"Bearer {address.token}"}
+    with tools.lock:
+        for _ in range(5):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(address.url, json=REFUND, headers=headers, timeout=0.2, trust_env=False)
+        names = [thread.name for thread in threading.enumerate()]
+        assert sum(name.startswith("supportbench-tool") for name in names) == 1
+    assert post(address, REFUND).status_code == 200
+
+
+@pytest.mark.parametrize("part", ["", "head", "body"])
+def test_half_a_request_is_cut_off(tmp_path, desk, monkeypatch, part):
+    """Connections on which nothing whole arrives in time are closed, so that others are served again."""
+    server = importlib.import_module("pytest_supportbench.agents.mcp_server")
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 3)
+    _, tools = opened(bind(tmp_path))
+    address = desk.address(tools)
+    port = int(address.url.split(":")[2].partition("/")[0])
+    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {address.token}\r\n"
+    sent = {"": "", "head": head, "body": head + 'Accept: */*\r\nContent-Length: 9\r\n\r\n{"'}[part]
+    held = []
+    for _ in range(3):
+        held.append(socket.create_connection(("127.0.0.1", port)))
+        held[-1].sendall(sent.encode())
+        time.sleep(0.05)
+    assert post(address).status_code == 503
+    for connection in held:
+        with contextlib.suppress(OSError):
+            connection.sendall(b"x")  # a little more of it puts nothing off
+    time.sleep(0.6)
+    assert post(address).status_code == 200
+    with httpx.Client(headers={"Authorization": f"Bearer {address.token}"}, trust_env=False) as client:
+        assert client.post(address.url, json=LIST).status_code == 200
+        time.sleep(0.7)
+        assert client.post(address.url, json=LIST).status_code == 200
+    for connection in held:
+        connection.close()
+
+
+def test_a_call_that_takes_long_is_not_cut_off(tmp_path, desk, monkeypatch):
+    """The time for a request is over when it has arrived; its answer may take as long as the episode."""
+    server = importlib.import_module("pytest_supportbench.agents.mcp_server")
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    _, tools = opened(bind(tmp_path))
+    address, answers = desk.address(tools), []
+    with tools.lock:
+        thread = threading.Thread(target=lambda: answers.append(post(address, REFUND)))
+        thread.start()
+        time.sleep(0.6)
+    thread.join(10)
+    assert answers[0].status_code == 200
 
 
 def test_an_answer_does_not_wait_for_an_acknowledgement(tmp_path, desk):

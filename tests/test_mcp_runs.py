@@ -40,6 +40,20 @@ for line in sys.stdin:
 """
 
 
+HANGING = """
+import json, sys, time
+from mcp_client import talk
+from pytest_supportbench.protocol import McpAddress
+
+async def work(client):
+    await client.call_tool("update_contact", {"customer_id": "cus_1", "email": "new@example.com"})
+
+for line in sys.stdin:
+    talk(McpAddress.model_validate(json.loads(line)["mcp"]), work)
+    time.sleep(60)
+"""
+
+
 @pytest.fixture(autouse=True)
 def _findable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let processes that a run starts import what the tests here share."""
@@ -135,6 +149,18 @@ def test_a_command_with_its_own_tool_loop_scores_like_the_oracle(pytester, refer
     result = pytester.runpytest_subprocess("cases", agent, "--supportbench-agent=oracle")
     assert result.ret == 0, result.stdout.str()
     assert_equal_to_the_oracle(pytester, "loop-command")
+
+
+def test_what_an_agent_did_before_it_hangs_is_judged(pytester):
+    """A program that makes a forbidden call over MCP and then hangs fails policy, and not only by the clock."""
+    project(pytester, (1,))
+    (pytester.path / "loop.py").write_text(HANGING, encoding="utf-8")
+    agent = agent_file(pytester, "command", shlex.join([sys.executable, "loop.py"]))
+    result = pytester.runpytest_subprocess("desk", agent, "--supportbench-timeout=3")
+    assert result.ret == 1, result.stdout.str()
+    (line,) = last_run(pytester).episodes
+    assert [(call["tool"], call["status"]) for call in line["calls"]] == [("update_contact", "refused")]
+    assert (line["ending"], line["dimensions"]["policy"]["passed"]) == ("time_limit", False)
 
 
 def test_agents_that_repeat_their_token_do_not_publish_it(pytester):

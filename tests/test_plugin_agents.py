@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from projects import last_run, project, scenario, suite
+from projects import last_run, project, scenario, start, suite
 
 GOOD = "{'action': 'answer', 'message': 'We are open from nine to five.'}"
 
@@ -51,6 +51,34 @@ def test_numbers_come_from_command_line_environment_or_ini(plain, pytester, monk
     monkeypatch.setenv("SUPPORTBENCH_MAX_TURNS", "2")
     plain("--supportbench-agent=do-nothing", "--supportbench-trials=1")
     assert last_run(pytester).run["settings"] == {"trials": 1, "max_turns": 2, "timeout": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("SUPPORTBENCH_AGENTS", "SUPPORTBENCH_AGENT"),
+        ("SUPPORTBENCH_TRIAL", "SUPPORTBENCH_TRIALS"),
+        ("SUPPORTBENCH_CASETTE", "SUPPORTBENCH_CASSETTE"),
+        ("SUPPORTBENCH_MAXTOKENS", "SUPPORTBENCH_MAX_TOKENS"),
+    ],
+)
+def test_a_mistyped_variable_is_a_usage_error(plain, pytester, monkeypatch, name, meant):
+    """A variable that is named nearly as one of ours is told instead of doing nothing."""
+    project(pytester)
+    monkeypatch.setenv(name, "3")
+    result = plain("--supportbench-agent=oracle")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [f"*variable {name} means nothing; did you mean {meant}? Rename it, or unset it"]
+    )
+
+
+@pytest.mark.parametrize("name", ["SUPPORTBENCH_PROCESS", "SUPPORTBENCH_DESK_KEY", "MY_SUPPORTBENCH_AGENTS"])
+def test_a_variable_of_somebody_elses_is_left_alone(plain, pytester, monkeypatch, name):
+    """What only begins like our variables, or marks a program that an agent started, stops nothing."""
+    project(pytester)
+    monkeypatch.setenv(name, "3")
+    assert plain("--supportbench-agent=oracle").ret == 0
 
 
 @pytest.mark.parametrize(
@@ -492,3 +520,19 @@ def test_a_function_without_a_parameter_is_told_that_it_takes_one(plain, pyteste
     result = plain("--supportbench-agent=desk", "-p", "no:cacheprovider", "-o", "pythonpath=.")
     assert result.ret == 4
     result.stdout.fnmatch_lines(["*a reply function takes one parameter, the observation"])
+
+
+def test_a_path_on_the_command_line_is_where_the_user_is_and_one_of_the_ini_file_below_the_root(pytester):
+    """From a folder below the root both ways of naming an agent file work; the ini file's are relative to the root."""
+    folder = project(pytester, [1])
+    (folder / "mine.yaml").write_text("kind: rules\n", encoding="utf-8")
+
+    def header(*args: str) -> str:
+        return start(pytester, "--collect-only", *args, folder=folder).communicate(timeout=120)[0]
+
+    for text in ("mine.yaml", "desk/mine.yaml"):
+        assert "supportbench agents: mine" in header(f"--supportbench-agent={text}")
+    (pytester.path / "pytest.toml").write_text(
+        '[pytest]\nsupportbench_agent = ["desk/mine.yaml"]\n', encoding="utf-8"
+    )
+    assert "supportbench agents: mine" in header()

@@ -186,7 +186,7 @@ def test_one_word_of_one_policy_misses_only_where_it_is_seen_and_is_shown(plain,
     result = plain(agent("counting"), CASSETTE)
     assert asked(pytester) == ["3", "4"]
     assert replayed(pytester) == {"TB-001": "yes", "TB-002": "yes", "TB-003": "no", "TB-004": "no"}
-    result.stdout.fnmatch_lines(["*asked anew: TB-003 trial 1: policies.hours.text*"])
+    result.stdout.fnmatch_lines(["*asked anew: other/TB-003 trial 1: policies.hours.text*"])
     assert plain(agent("counting"), CASSETTE, NONE).ret == 1
     assert set(replayed(pytester).values()) == {"yes"}
 
@@ -381,7 +381,7 @@ def test_another_model_under_the_same_name_is_asked_anew_or_is_an_error(plain, p
             ]
         )
         result = plain(model, CASSETTE)
-        result.stdout.fnmatch_lines(["*asked anew: TB-001 trial 1: model_digest was sha256:abab*"])
+        result.stdout.fnmatch_lines(["*asked anew: desk/TB-001 trial 1: model_digest was sha256:abab*"])
         assert replayed(pytester) == {"TB-001": "no"}
         assert plain(model, CASSETTE, NONE).ret == 0
 
@@ -491,7 +491,7 @@ def test_a_damaged_file_is_named_with_its_place(plain, pytester):
         (good[: len(good) // 2], "*TB-001.json:*: this file of a cassette cannot be used: no JSON*"),
         (good.replace('"turns_left": 6', '"turns_left": "six"'), "*trials.1.replies.0.turns_left: *"),
         (
-            good.replace('"cassette": 1', '"cassette": 1, "extra": 1'),
+            good.replace('"cassette": 2', '"cassette": 2, "extra": 1'),
             "*extra: Extra inputs are not permitted*",
         ),
         (good.replace('"turns_left": 6', '"turns_left": NaN'), "*NaN is no JSON number*"),
@@ -518,6 +518,16 @@ def test_no_secret_reaches_a_cassette(plain, pytester, monkeypatch):
     assert not any(b"planted-0123" in path.read_bytes() for path in files)
     assert b"open from nine. ***" in tapes(pytester)[0].read_bytes()
     assert plain(agent("tells"), CASSETTE, NONE).ret == 0
+
+
+def test_a_cassette_folder_that_is_not_there_is_named(plain, pytester):
+    """A mistyped folder is told from one in which this agent was not recorded, and both are named."""
+    project(pytester, [1], agents=COUNTING)
+    plain(agent("tells"), CASSETTE)
+    result = plain(agent("counting"), CASSETTE, NONE)
+    result.stdout.fnmatch_lines(["*this agent was never recorded in 'tapes'*"])
+    result = plain(agent("tells"), "--supportbench-cassette=tapse", NONE)
+    result.stdout.fnmatch_lines(["*there is no folder 'tapse' with cassettes*"])
 
 
 def test_built_in_agents_are_not_recorded(plain, pytester):
@@ -559,6 +569,94 @@ def test_agents_from_python_code_are_recorded_by_their_names(plain, pytester):
     assert asked(pytester) == []
     assert scores(pytester) == live
     assert {line["replayed"] for line in last_run(pytester).episodes} == {"yes"}
+
+
+def test_agents_of_one_name_in_own_tests_have_recordings_of_their_own(plain, pytester):
+    """Closures, lambdas, methods and instances under one name each replay their own replies, also at once."""
+    project(pytester, [1])
+    pytester.makepyfile(
+        test_own="""
+        import pytest
+
+        PATH = "desk/case001.scenario.yaml"
+
+        class Desk:
+            def __init__(self, said):
+                self.said = said
+            def reply(self, observation):
+                with open("asked.txt", "a") as file:
+                    file.write("1 ")
+                return {"action": "answer", "message": self.said}
+
+        def make(said):
+            def reply(observation):
+                return Desk(said).reply(observation)
+            return reply
+
+        def said(supportbench, agent):
+            return supportbench.run(PATH, agent=agent).result.episode.turns[0].turn.message
+
+        @pytest.mark.parametrize("who", ["a", "b"])
+        def test_closures(supportbench, who):
+            assert said(supportbench, make(who)) == who
+
+        def test_lambda(supportbench):
+            assert said(supportbench, lambda seen: make("c")(seen)) == "c"
+
+        def test_other_lambda(supportbench):
+            assert said(supportbench, lambda seen: make("d")(seen)) == "d"
+
+        def test_methods_and_instances(supportbench):
+            one, two = Desk("e"), Desk("f")
+            assert said(supportbench, one.reply) == "e"
+            assert said(supportbench, two.reply) == "f"
+            assert said(supportbench, one.reply) == "e"
+            assert said(supportbench, one) == "e"
+            assert said(supportbench, two) == "f"
+        """
+    )
+    assert plain("test_own.py", CASSETTE).ret == 0
+    assert len(asked(pytester)) == 8
+    assert plain("test_own.py", CASSETTE, NONE).ret == 0
+    assert asked(pytester) == []
+    assert len(tapes(pytester)) == 8
+    path = pytester.path / "test_own.py"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n# edited\n", encoding="utf-8")
+    result = plain("test_own.py", CASSETTE, NONE)
+    result.stdout.fnmatch_lines(["*(cassette_stale)*module_sha256 was *"])
+    assert plain("test_own.py", CASSETTE).ret == 0
+    assert len(asked(pytester)) == 8
+
+
+def test_an_edit_while_an_agent_is_recorded_does_not_count_for_it(plain, pytester):
+    """A module is hashed when it is imported, so that old replies are not stored as those of new code."""
+    edits = """
+
+def edits(observation):
+    with open("desk_agents.py", "a") as file:
+        file.write("\\n# edited")
+    return GOOD
+"""
+    project(pytester, [1, 2], agents=COUNTING + edits)
+    plain(agent("edits"), CASSETTE)
+    result = plain(agent("edits"), CASSETTE, NONE)
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(["*(cassette_stale)*module_sha256 was *"])
+    checked = last_run(pytester).run["agents"][0]["digest_checked"]
+    assert checked == "module file only"
+
+
+def test_two_agents_that_only_a_password_tells_apart_are_refused(plain, pytester):
+    """Where their recordings would be one, the run is a usage error that names both and what to do."""
+    project(
+        pytester,
+        [1],
+        agents="class Desk:\n    def __init__(self, api_key): ...\n    def reply(self, seen): ...\n",
+    )
+    result = plain(f"{agent('Desk')}?api_key=a", f"{agent('Desk')}?api_key=b", CASSETTE)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*cannot tell the agents*each with a cassette of its own*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
 
 
 def test_junit_and_sections_say_that_a_run_was_replayed(plain, pytester):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +39,36 @@ def test_a_file_that_is_nearly_a_scenario_is_told(tmp_path, capsys, name):
     assert (
         told == f"{tmp_path / name}:1:1: is not read: a scenario's name ends in .scenario.yaml; rename it\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command", [["schema", "turn"], ["tools"], ["doctor", "oracle"]], ids=lambda words: words[0]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(command):
+    """Behind ``| head`` a command ends in silence, whatever was still to be written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_supportbench.cli", *command],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_where_nothing_loads_no_tables_of_zeros_are_shown(tmp_path, capsys):
+    """A check of broken files shows what is wrong with them and how many were loaded."""
+    suite(tmp_path)
+    (tmp_path / "a.scenario.yaml").write_text("id: 3\n", encoding="utf-8")
+    assert main(["check", str(tmp_path)]) == 1
+    text = capsys.readouterr().out
+    assert "mutation" not in text
+    assert "constant agent" not in text
+    assert "0 of 1 scenario loaded" in text
 
 
 def test_counts_have_the_right_noun(tmp_path, capsys):

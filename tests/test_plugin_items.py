@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
-from projects import agent, last_run, project, scenario, suite, verdicts
+from projects import DARK, agent, last_run, project, scenario, suite, verdicts
 
 
 def names(result):
@@ -245,3 +245,58 @@ def test_garbage_collection_goes_on_after_collecting(plain, pytester):
     (pytester.path / "desk" / "broken.scenario.yaml").write_text("id: [", encoding="utf-8")
     plain("desk").assert_outcomes(errors=1)
     assert gc.isenabled()
+
+
+def test_an_expected_failure_does_not_hide_an_infrastructure_error(plain, pytester):
+    """xfail expects the agent to fail; a server that is down says nothing about that, so it stays an error."""
+    folder = project(pytester, [1, 2])
+    (folder / "conftest.py").write_text(
+        "import pytest\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item, strict in zip(items, (False, True)):\n"
+        "        item.add_marker(pytest.mark.xfail(strict=strict))\n",
+        encoding="utf-8",
+    )
+    result = plain(f"--supportbench-agent={DARK}")
+    result.assert_outcomes(errors=2)
+    assert result.ret == 10
+    summary = last_run(pytester).summary
+    assert summary["verdicts"] == {"passed": 0, "failed": 0, "error": 2}
+    assert summary["unreported"] == []
+
+
+def test_a_test_of_ones_own_that_fails_is_a_failure_whatever_broke_in_it(plain, pytester):
+    """Who catches the infrastructure error and then fails has failed; who lets it through has not been judged."""
+    project(pytester, [1])
+    pytester.makepyfile(
+        test_own=f"""
+        import pytest
+
+        def test_catches(supportbench):
+            with pytest.raises(pytest.fail.Exception):
+                supportbench.run("desk/case001.scenario.yaml", agent={DARK!r})
+            assert False
+
+        def test_lets_through(supportbench):
+            supportbench.run("desk/case001.scenario.yaml", agent={DARK!r})
+        """
+    )
+    assert plain("test_own.py", "-k", "catches").ret == 1
+    lets = plain("test_own.py", "-k", "through")
+    assert lets.ret == 10
+    lets.stdout.fnmatch_lines(["run by your own tests: 1 episode, no strict passes, 1 infrastructure error"])
+
+
+def test_a_mistake_is_told_in_the_summary_whatever_the_traceback_style(plain, pytester):
+    """``--tb=no`` hides no reason, an agent that never ran is told, and the exit status is that of a mistake."""
+    project(pytester, [1, 2])
+    missing = "--supportbench-agent=python:no_such_module:reply"
+    alone = plain("--tb=no", missing)
+    assert alone.ret == 4
+    alone.stdout.fnmatch_lines(["*supportbench: NOT RUN*", "2 tests: *no_such_module*"])
+    beside = plain("--tb=no", missing, f"--supportbench-agent={DARK}")
+    assert beside.ret == 4
+    beside.stdout.fnmatch_lines(["2 tests: *no_such_module*", "*infrastructure error: connection_refused*"])
+    failing = plain("--tb=no", missing, agent("bad"))
+    assert failing.ret == 1
+    failing.stdout.fnmatch_lines(["2 tests: *no_such_module*"])

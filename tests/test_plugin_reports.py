@@ -137,7 +137,43 @@ def test_a_failure_reads_from_verdict_to_checks(plain, pytester):
             "    expected  answer",
         ]
     )
-    assert "assert_passed" not in result.stdout.str()
+    text = result.stdout.str()
+    assert "assert_passed" not in text
+    assert text.count("✗ resolution: action") == 1
+    assert text.count("resolution   FAILED") == 1
+    result.stdout.fnmatch_lines(["*TB-002 with python-desk_agents-odd: what held beside that*", "✓ held: *"])
+
+
+def test_a_failure_of_the_users_own_test_shows_what_was_expected(plain, pytester):
+    """Where an assertion of the user's failed instead, checks and scores are in the sections."""
+    project(pytester, [2])
+    pytester.makepyfile(
+        test_own="""
+        def test_own(supportbench):
+            run = supportbench.run("desk/case002.scenario.yaml")
+            assert run.verdict == "passed"
+        """
+    )
+    result = plain("test_own.py", agent("odd"))
+    result.stdout.fnmatch_lines(
+        ["*expected beside actual*", "✗ resolution: action", "*: scores*", "resolution   FAILED*"]
+    )
+
+
+def test_agents_of_one_name_are_told_apart(plain, pytester):
+    """Two agent files with one name have their paths in the summary; others have no need of it."""
+    project(pytester, [1])
+    for folder in ("old", "new"):
+        (pytester.path / folder).mkdir()
+        (pytester.path / folder / "desk.yaml").write_text(
+            "kind: python\ntarget: desk_agents:good\n", encoding="utf-8"
+        )
+    text = plain(
+        *(f"--supportbench-agent={name}" for name in ("old/desk.yaml", "new/desk.yaml", "rules"))
+    ).stdout.str()
+    assert "desk: 1/1 (100 %) passed all four dimensions\n  old/desk.yaml\n" in text
+    assert "desk.2: 1/1 (100 %) passed all four dimensions\n  new/desk.yaml\n" in text
+    assert "passed all four dimensions\n  rules\n" not in text
 
 
 def test_junit_has_properties_failures_and_errors(run, pytester):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from desk import bind
+from desk import bind, out_of_time
 
 from pytest_supportbench.agents.spec import AgentSpec
-from pytest_supportbench.episode import out_of_time
 from pytest_supportbench.records import Limits
 from pytest_supportbench.runner import Job, Runner
 

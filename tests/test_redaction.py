@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import html
+import json
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from desk import bind
@@ -10,12 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stubs import StubAgent
 
-from pytest_supportbench.errors import AgentFailure, InfrastructureError
-from pytest_supportbench.protocol import Reply, ToolCall, Turn, Unreadable, Usage
+from pytest_supportbench.agents import make_agent, parse_spec
+from pytest_supportbench.agents.openai_access import Access
+from pytest_supportbench.agents.spec_secrets import hidden, public
+from pytest_supportbench.conversation import Conversation
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
+from pytest_supportbench.protocol import Reply, Step, ToolCall, Turn, Unreadable, Usage
 from pytest_supportbench.records import Limits
-from pytest_supportbench.redaction import Redactor, environment_secrets
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.replies import InvalidReply, parse_turn
 from pytest_supportbench.runner import Job, Runner
+from pytest_supportbench.secret_values import environment_secrets, option_secrets, sent_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +49,7 @@ REDACTOR = Redactor([SECRET, "second-secret", "short"])
             Turn(tool_calls=(ToolCall(tool="t", arguments={"a": ["***"]}),)),
         ),
         (Reply(turn=SECRET, usage=Usage(retries=1)), Reply(turn="***", usage=Usage(retries=1))),
+        (Reply(turn="", step=Step(number=1, draft=SECRET)), Reply(turn="", step=Step(number=1, draft="***"))),
         (Unreadable(reason="r", excerpt=SECRET), Unreadable(reason="r", excerpt="***")),
         ("short stays", "short stays"),
         (None, None),
@@ -84,19 +96,147 @@ def test_errors_are_blanked_and_keep_their_kind():
     assert REDACTOR.error(plain) is plain
 
 
-def test_environment_secrets_are_told_by_name_and_look():
+def test_environment_secrets_are_told_by_name_and_look(tmp_path: Path):
     """Names that say so are taken, unless the value is a word, a path or too short."""
     found = environment_secrets(
         {
             "MY_API_KEY": "abcd-1234-efgh",
             "DB_PASSWORD": "pa55word",
+            "OPENAI_APIKEY": "ijkl-5678-mnop",
             "TOKEN_MODE": "strict mode",
-            "SSH_KEY_FILE": "/home/ann/.ssh/id_1234",
+            "SSH_KEY_FILE": str(tmp_path / "id_1234"),
+            "V_KEY": "/Abc9+dEf77QwZx",
+            "KEYBOARD_LAYOUT": "up to 7 working",
+            "MONKEY": "abcd-9999-efgh",
             "KEY": "a1",
             "HOME": "abcd-1234-efgh",
         }
     )
-    assert set(found) == {"abcd-1234-efgh", "pa55word"}
+    assert set(found) == {"abcd-1234-efgh", "pa55word", "ijkl-5678-mnop", "/Abc9+dEf77QwZx"}
+
+
+def test_passwords_in_addresses_of_the_environment_are_secrets():
+    """A proxy's or a database's password is blanked as it stands, decoded, and as it is sent."""
+    found = environment_secrets({"HTTP_PROXY": "http://bob:pa%2Fss-word9@proxy:3128"})
+    assert set(found) == {"pa/ss-word9", "pa%2Fss-word9", base64.b64encode(b"bob:pa/ss-word9").decode()}
+
+
+def test_ordinary_words_are_secrets_only_where_a_name_says_so():
+    """A tenant's or a team's name in a header would otherwise be blanked wherever the agent uses the word."""
+    pairs = [
+        ("X-Tenant", "issue_refund"),
+        ("X-Api-Key", "correct horse"),
+        ("X-Team", "b7x-99"),
+        ("day", "2024-03-01"),
+    ]
+    assert sent_secrets(pairs) == ("correct horse", "correct", "horse", "b7x-99")
+
+
+def test_options_named_like_secrets_are_secrets():
+    """An option's value counts by the option's name, but for one that names a variable, and passwords in addresses."""
+    options = (("api_key", "s3cret-99x"), ("key_env", "MY_KEY_9"), ("host", "http://a:pass-w0rd@h"), ("n", 3))
+    assert option_secrets(options)[0] == "s3cret-99x"
+    assert set(option_secrets(options)) >= {"pass-w0rd"}
+    assert "MY_KEY_9" not in option_secrets(options)
+
+
+KEY = "Zq/x7+Kw0pLm/TtR9&vB'n3"
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        json.dumps(KEY).replace("/", "\\/")[1:-1],
+        json.dumps(KEY).replace("+", "\\u002B").replace("&", "\\u0026")[1:-1],
+        "".join(f"\\u{ord(char):04x}" for char in KEY),
+        json.dumps(json.dumps(KEY).replace("/", "\\/")[1:-1])[1:-1],
+        quote(KEY),
+        quote_plus(KEY),
+        re.sub("%..", lambda code: code[0].lower(), quote(KEY, safe="")),
+        quote(quote(KEY, safe=""), safe=""),
+        html.escape(KEY),
+        html.escape(json.dumps(KEY).replace("/", "\\/")[1:-1]),
+        repr(KEY)[1:-1],
+    ],
+)
+def test_a_secret_is_found_however_it_is_spelt(spelt: str):
+    """Escapes of JSON, URLs, HTML and Python are undone before a secret is looked for, also one within another."""
+    redactor = Redactor([KEY])
+    assert redactor.text(f'{{"a": "key {spelt}!"}}') == '{"a": "key ***!"}'
+    assert redactor.reply(f'{{"a": "key {spelt}!"}}') == '{"a": "key ***!"}'
+
+
+@given(st.text(min_size=8), st.text(), st.text())
+def test_what_json_escaped_stays_json(secret: str, before: str, after: str):
+    """Blanking the JSON text of a reply leaves JSON, whose text has the secret no more."""
+    text = json.dumps({"m": f"{before} {secret} {after}"})
+    try:
+        said = json.loads(Redactor([secret]).reply(text))
+    except json.JSONDecodeError:
+        assert (
+            '"' in secret or "\\" in secret or secret[0] in "nrtbfu/"
+        )  # the JSON's own signs are the secret
+    else:
+        assert secret not in str(said.get("m", ""))
+
+
+def test_a_secret_of_several_lines_is_found_in_one_and_by_each():
+    """A PEM key is blanked where its lines were joined, and where one line of it is told alone."""
+    pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq9/x\nhkiG9w0BAQEFAASCx+y\n-----END KEY-----"
+    redactor = Redactor([pem])
+    assert redactor.text(f"got {' '.join(pem.split())}!") == "got ***!"
+    assert redactor.text(f"got {pem!r}!") == "got '***'!"
+    assert redactor.text("bad line hkiG9w0BAQEFAASCx+y here") == "bad line *** here"
+
+
+@pytest.mark.parametrize("where", ["{}", "{}…", "{}...", "{}\n  File x", "{}; do this", "('{}')"])
+def test_what_a_cut_left_of_a_secret_is_blanked(where: str):
+    """Texts are cut to size in many places; six or more characters of a secret at the cut are still blanked."""
+    redactor = Redactor([KEY])
+    assert KEY[:9] not in redactor.text("said " + where.format(KEY[:9]))
+    assert KEY[-9:] not in redactor.text(f"…{KEY[-9:]} was said")
+    assert redactor.reply(Unreadable(reason="r", excerpt=f"x {KEY[:12]}")).excerpt == "x ***"
+
+
+def test_words_and_whole_replies_are_no_pieces_of_a_secret():
+    """What an agent replies was not cut, and a secret that begins with a word does not take the word away."""
+    redactor = Redactor(["refund-ch_204-x9"])
+    assert redactor.text("no refund") == "no refund"
+    assert redactor.reply({"message": "about refund-ch_204"}) == {"message": "about refund-ch_204"}
+
+
+def test_what_the_scenario_says_itself_is_no_secret_in_replies(tmp_path: Path):
+    """A variable whose value is an amount or a name of the case does not change what the agent did."""
+    message = "I refunded 49.00 USD for ch_204."
+    agent = StubAgent(lambda _: {"action": "answer", "message": f"{message} {SECRET}"})
+    bound = bind(tmp_path, title="About 49.00 USD for ch_204.")
+    runner = Runner({"a": agent}, Limits(), secrets=("49.00 USD", SECRET))
+    turn = runner.run(Job("key", bound, "a", 1)).episode.turns[0].turn
+    assert turn is not None
+    assert turn.message == f"{message} ***"
+
+
+@pytest.mark.parametrize(
+    "kind", [KeyboardInterrupt, GeneratorExit, SystemExit, asyncio.CancelledError, BaseException]
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_would_end_the_run_is_a_failure_of_the_agent_without_secrets(
+    tmp_path: Path, kind: type[BaseException], is_async: bool
+):
+    """Whatever an agent raises, its episode has failed, and the text of it is blanked."""
+
+    def reply(_: Any) -> Any:
+        raise kind(f"no {SECRET}")
+
+    async def later(observation: Any) -> Any:
+        return reply(observation)
+
+    agent = StubAgent(later if is_async else reply, is_async=is_async)
+    runner = Runner({"a": agent}, Limits(), secrets=(SECRET,))
+    episode = runner.run(Job("key", bind(tmp_path), "a", 1)).episode
+    assert episode.ending == "agent_failed"
+    assert episode.failure.startswith(f"{kind.__name__}: ")
+    assert SECRET[:8] not in episode.failure
 
 
 @pytest.mark.parametrize("way", ["reply", "crash", "infrastructure", "async"])
@@ -118,3 +258,67 @@ def test_a_run_keeps_no_secret_of_the_environment(tmp_path: Path, way: str):
     line = repr(runner.run(Job("key", bind(tmp_path), "a", 1)).to_json())
     assert "***" in line
     assert "sk-12" not in line
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "values"),
+    [
+        (
+            "p -H 'Authorization: Bearer Sxx9aaa' -n 'y'",
+            "p -H 'Authorization: Bearer ***' -n 'y'",
+            {"Sxx9aaa"},
+        ),
+        ("p --token=x'Sabcdef' -q", "p --token=*** -q", {"xSabcdef"}),
+        ("curl -u bob:Sabcdef99 h", "curl -u bob:*** h", {"Sabcdef99"}),
+        ("p --key 'a b c' x", "p --key *** x", {"a b c"}),
+        ("sh -c 'TOKEN=ab12345 p.py'", "sh -c 'TOKEN=***'", {"ab12345", "ab12345 p.py"}),
+        ("p --auth Basic abcdefgh z", "p --auth Basic *** z", {"abcdefgh"}),
+        ("sh -c 'p \"$MY_API_KEY\"'", "sh -c 'p \"$MY_API_KEY\"'", set()),
+    ],
+)
+def test_a_command_is_shown_without_the_values_that_its_words_name(
+    command: str, shown: str, values: set[str]
+):
+    """Values behind secret names are found as a shell splits the words, with quotes and behind a scheme."""
+    assert public(command) == shown
+    assert set(hidden(command)) == values
+
+
+def test_what_an_openai_address_carries_is_secret_as_it_is_sent():
+    """User and password of an address go out as one value in base64, which a server may echo."""
+    access = Access(
+        "http://bob:pa%2Fss-9@h/v1?tok=Qt-88&day=monday", "K", "key-77", (("X-Team", "blue"),), ()
+    )
+    sent = base64.b64encode(b"bob:pa/ss-9").decode()
+    assert set(access.secrets()) == {"key-77", "Qt-88", "pa/ss-9", "pa%2Fss-9", sent}
+
+
+@pytest.mark.parametrize("kind", ["http", "openai"])
+def test_certificates_that_are_not_there_are_the_users_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    """A variable that names no file is told by its name, and is no traceback of an HTTP client."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    text = "https://127.0.0.1:9/x" if kind == "http" else "openai:m?base_url=https://127.0.0.1:9/v1&retries=0"
+    seen = Conversation(bind(tmp_path), Limits(), "e").observation()
+    with pytest.raises(UsageError, match=r"SSL_CERT_FILE=.*none\.pem"):
+        make_agent(parse_spec(text, tmp_path), tmp_path).reply(seen)
+
+
+def test_a_recorder_stores_a_fingerprint_without_secrets(tmp_path: Path):
+    """A cassette holds what identifies an agent, of which its server may have made up parts."""
+    stored: list[Any] = []
+
+    class Recorder:
+        def wrap(self, _case: Any, _name: str, agent: Any, ask: Any) -> Any:
+            stored.extend([agent.fingerprint(), agent.spec])
+            return ask
+
+    class Served(StubAgent):
+        def fingerprint(self) -> dict[str, Any]:
+            return {"served_model": f"m-{SECRET}"}
+
+    agent = Served(lambda _: {"action": "answer"})
+    runner = Runner({"a": agent}, Limits(), secrets=(SECRET,), recorder=Recorder())
+    runner.run(Job("key", bind(tmp_path), "a", 1))
+    assert stored == [{"served_model": "m-***"}, agent.spec]

@@ -13,13 +13,17 @@ import pytest
 from desk import bind, refund, turn
 from stubs import StubAgent
 
+from pytest_supportbench import episode as episodes
 from pytest_supportbench import scheduler as scheduling
+from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.executor import DaemonExecutor, EventLoopThread
+from pytest_supportbench.event_loops import EventLoops
+from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import MAX_CHARS, ThreadOutput
 from pytest_supportbench.records import Limits
+from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
-from pytest_supportbench.runner import Job, Runner, asyncio_run, opaque_id
+from pytest_supportbench.runner import Job, Runner, opaque_id
 from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
@@ -30,16 +34,19 @@ def bound(tmp_path: Path) -> Any:
     return bind(tmp_path)
 
 
+DESKS: list[Any] = []
+"""Those of the running test: none may leave its routing in the streams."""
+
+
 class Desk:
     """A scheduler over stub agents that keeps what was recorded."""
 
-    def __init__(
-        self, bound: Any, timeout: float = 30.0, wait_for: Any = asyncio_run, **options: Any
-    ) -> None:
+    def __init__(self, bound: Any, timeout: float = 30.0, wait_for: Any = None, **options: Any) -> None:
         self.bound = bound
         self.recorded: list[Result] = []
         self.runner = Runner({}, Limits(timeout=timeout), wait_for)
         self.scheduler = Scheduler(self.runner, self.recorded.append, **options)
+        DESKS.append(self)
 
     def add(self, reply: Any, name: str = "agent", **options: Any) -> StubAgent:
         agent = StubAgent(reply, **options)
@@ -57,11 +64,16 @@ class Desk:
         return [self.scheduler.result(job, jobs[place + 1 :]) for place, job in enumerate(jobs)]
 
 
+@pytest.fixture(autouse=True)
+def closed() -> Any:
+    yield
+    while DESKS:
+        DESKS.pop().scheduler.close()
+
+
 @pytest.fixture
 def desk(bound: Any) -> Any:
-    made = Desk(bound)
-    yield made
-    made.scheduler.close()
+    return Desk(bound)
 
 
 def test_results_come_in_the_order_that_items_ask(desk: Desk):
@@ -182,10 +194,10 @@ def test_what_would_end_a_thread_is_a_failed_episode_too(desk: Desk, error: Base
     assert (result.verdict, result.episode.failure) == ("failed", f"{type(error).__name__}: ")
 
 
-def test_sys_exit_in_an_async_agent_leaves_the_shared_loop_alive(bound: Any):
-    """The event loop that other agents share survives sys.exit in one of them."""
-    loop = EventLoopThread()
-    desk = Desk(bound, wait_for=loop.wait_for)
+def test_sys_exit_in_an_async_agent_leaves_its_loop_alive(bound: Any):
+    """The event loop that all episodes of an agent share survives sys.exit in one of them."""
+    loops = EventLoops()
+    desk = Desk(bound, wait_for=loops.wait_for)
 
     async def reply(observation: Any) -> Any:
         await asyncio.sleep(0)
@@ -196,7 +208,7 @@ def test_sys_exit_in_an_async_agent_leaves_the_shared_loop_alive(bound: Any):
     desk.add(reply, window=2, is_async=True)
     assert [result.verdict for result in desk.run(desk.jobs(3))] == ["failed", "passed", "passed"]
     desk.scheduler.close()
-    loop.close()
+    loops.close()
 
 
 def test_a_hung_call_is_abandoned_counted_and_its_late_result_dropped(bound: Any, monkeypatch: Any):
@@ -244,6 +256,87 @@ def test_a_hung_call_that_ran_ahead_does_not_hold_the_one_that_is_awaited(bound:
     desk.scheduler.close()
 
 
+@pytest.mark.parametrize("window", [1, 6])
+def test_the_check_of_an_agent_takes_nothing_of_an_episode(bound: Any, monkeypatch: Any, window: int):
+    """Imports, connecting and loading a model may take longer than an episode; the clock starts after them."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    desk = Desk(bound, timeout=0.2)
+    agent = desk.add(lambda _: time.sleep(0.05) or DONE, window=window)
+    monkeypatch.setattr(agent, "check", lambda: time.sleep(0.4))
+    assert [result.verdict for result in desk.run(desk.jobs(6))] == ["passed"] * 6
+    desk.scheduler.close()
+
+
+class Hanging(StubAgent):
+    """Calls a tool that the case does not permit while it works on a reply, and then hangs, or is slow."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        super().__init__(lambda _: None)
+        self.gate = gate
+
+    def asker(self, case: Any) -> Any:
+        def reply(_: Any) -> Any:
+            case.tools.call("update_contact", {"customer_id": "cus_1", "email": "new@example.com"})
+            self.gate.wait(20)
+            return DONE
+
+        return reply
+
+
+def test_what_a_hung_agent_did_is_judged(bound: Any, monkeypatch: Any):
+    """The calls and violations of an abandoned episode are kept; the reply that comes later changes nothing of it."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    desk, gate = Desk(bound, timeout=0.1), threading.Event()
+    desk.runner.add("agent", Hanging(gate))
+    (result,) = desk.run(desk.jobs(1))
+    gate.set()
+    time.sleep(0.1)
+    assert (result.episode.ending, [call.tool for call in result.episode.calls]) == (
+        "time_limit",
+        ["update_contact"],
+    )
+    assert "policy" in result.score.failed_dimensions
+    assert (len(desk.recorded), result.episode.changes) == (1, ())
+    desk.scheduler.close()
+
+
+def test_a_tool_that_hangs_is_no_failure_of_the_agent(bound: Any, monkeypatch: Any):
+    """Where the toolset is what does not return, the episode is given up without a verdict on the agent."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    monkeypatch.setattr(episodes, "TOOL_SECONDS", 0.1)
+    desk, gate = Desk(bound, timeout=0.1), threading.Event()
+    monkeypatch.setattr(Environment, "call", lambda *_: gate.wait(20))
+    desk.add(lambda _: DONE)
+    (result,) = desk.run(desk.jobs(1))
+    assert (result.verdict, result.episode.error.cause) == ("error", "toolset")
+    assert result.episode.error.message == "a tool was called that does not return"
+    gate.set()
+    desk.scheduler.close()
+
+
+def test_a_simulated_customer_may_take_its_time(bound: Any, monkeypatch: Any):
+    """An agent whose customer thinks longer than the agent's own limit does not hang."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+
+    class Slow:
+        def ready(self) -> None:
+            pass
+
+        def secrets(self) -> tuple[str, ...]:
+            return ()
+
+        def answer(self, _brief: Any, _seconds: float) -> str:
+            time.sleep(0.5)
+            return "I see."
+
+    desk = Desk(bound, timeout=0.2)
+    turns = iter([{"asks_for": ["phone"], "message": "Your number?"}, DONE])
+    runner = Runner({"agent": StubAgent(lambda _: next(turns))}, Limits(timeout=0.2), customer=Slow())
+    scheduler = Scheduler(runner, desk.recorded.append)
+    assert scheduler.result(desk.jobs(1)[0]).verdict == "passed"
+    scheduler.close()
+
+
 def test_five_hung_calls_stop_the_run(bound: Any, monkeypatch: Any):
     """Each hung call holds a thread for good, so that the fifth ends the run with a remedy."""
     monkeypatch.setattr(scheduling, "GRACE", 0.02)
@@ -258,6 +351,42 @@ def test_five_hung_calls_stop_the_run(bound: Any, monkeypatch: Any):
     assert len(desk.recorded) == 5
     gate.set()
     desk.scheduler.close()
+
+
+def test_calls_that_end_after_all_do_not_stop_the_run(bound: Any, monkeypatch: Any):
+    """Only calls that still hang hold threads; late ones cost their episodes, and the run goes on."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.02)
+    desk = Desk(bound, timeout=0.05)
+    ended = threading.Semaphore(0)
+
+    def reply(_: Any) -> Any:
+        time.sleep(0.2)
+        ended.release()
+        return DONE
+
+    desk.add(reply)
+    for job in desk.jobs(7):
+        assert desk.scheduler.result(job).episode.ending == "time_limit"
+        assert ended.acquire(timeout=5)
+        time.sleep(0.05)
+
+
+def test_who_waits_behind_a_blocking_coroutine_begins_again(bound: Any, monkeypatch: Any):
+    """Of four episodes on a loop that one blocks for long, that one alone is out of time and counts as hanging."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.1)
+    desk = Desk(bound, timeout=0.3)
+    gate = threading.Event()
+
+    async def reply(observation: Any) -> Any:
+        await asyncio.sleep(0)
+        if desk.trial_of(observation) == 2:
+            gate.wait(20)
+        return DONE
+
+    desk.add(reply, window=4, is_async=True)
+    results = desk.run(desk.jobs(4))
+    gate.set()
+    assert [result.episode.ending for result in results] == ["acted", "time_limit", "acted", "acted"]
 
 
 def test_five_equal_infrastructure_errors_in_a_row_stop_an_agent(desk: Desk):
@@ -376,7 +505,7 @@ def test_output_is_caught_for_each_episode_across_threads(desk: Desk, capsys: An
 
 
 def test_an_async_agent_needs_no_shared_loop(desk: Desk):
-    """Outside a session each episode has an event loop of its own."""
+    """Outside a session a runner has event loops of its own."""
 
     async def reply(_: Any) -> Any:
         await asyncio.sleep(0)
@@ -396,8 +525,8 @@ def test_the_oracle_plays_the_reference(desk: Desk):
 
 def test_output_of_async_agents_is_caught_too(bound: Any):
     """Tasks on the shared loop keep to the buffer of their episode."""
-    loop = EventLoopThread()
-    desk = Desk(bound, wait_for=loop.wait_for)
+    loops = EventLoops()
+    desk = Desk(bound, wait_for=loops.wait_for)
 
     async def reply(observation: Any) -> Any:
         await asyncio.sleep(0.01)
@@ -407,7 +536,7 @@ def test_output_of_async_agents_is_caught_too(bound: Any):
     desk.add(reply, window=2, is_async=True)
     assert [result.output for result in desk.run(desk.jobs(2))] == ["1\n", "2\n"]
     desk.scheduler.close()
-    loop.close()
+    loops.close()
 
 
 def test_output_is_bounded_and_says_so(desk: Desk):
@@ -455,7 +584,7 @@ def test_other_threads_still_reach_the_real_streams(capsys: Any, caplog: Any):
     output = ThreadOutput()
     output.install()
     plain = sys.stdout.write
-    with output.caught() as caught:
+    with output.caught(Redactor([])) as caught:
         print("inside")
         logging.getLogger("x").error("inside")
         logging.getLogger("x").error("%d", "no number")

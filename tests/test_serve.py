@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -146,6 +147,18 @@ def test_a_signal_ends_it_with_a_report(serving, number):
     assert "timeout of issue_refund: by its call 1 unavailable of add_note: not reached" in report
 
 
+def test_the_report_has_no_token(serving):
+    """A token that a client puts into arguments is blanked in what is printed at the end, as in runs."""
+    address = serving.address()
+
+    async def work(client):
+        await client.call_tool("add_note", {"customer_id": "cus_1", "text": f"Bearer {address.token}"})
+
+    talk(address, work)
+    out, _ = serving.end()
+    assert ("Bearer ***" in " ".join(out.split()), address.token in out) == (True, False)
+
+
 def test_a_job_in_the_background_ends_by_the_same_signal(path, serve_by_hand):
     """A shell has background jobs ignore Ctrl-C; the command listens all the same, and says that nothing was done."""
     served = serve_by_hand(str(path), before=(sys.executable, "-c", BACKGROUND))
@@ -185,6 +198,9 @@ def test_a_taken_port_is_named(path, capsys):
     [
         (["gone.scenario.yaml"], "gone.scenario.yaml does not exist; name one scenario file"),
         (["."], ". is a folder; name one scenario file"),
+        ([os.devnull], f"{os.devnull} is no file; name one scenario file"),
+        (["x", "--without="], "'' is no part; write some of memory, knowledge, policies"),
+        (["x", "--without", "memory,"], "'' is no part; write some of memory, knowledge, policies"),
         (["x", "--without", "all"], "'all' is no part; write some of memory, knowledge, policies"),
         (["x", "--port", "http"], "invalid int value: 'http'"),
     ],

@@ -30,6 +30,34 @@ def test_a_scenario_that_fails_some_trials_is_told_once(tmp_path: Path):
     assert "scenarios, in every trial 0/1 (0 %)" in " ".join(text.split())
 
 
+def test_headlines_fit_into_80_columns(tmp_path: Path):
+    """However long the name, and with all that is said of errors and of cassettes, no line is longer."""
+    found = rows(bind(tmp_path), *[BAD] * 12)
+    for item in found:
+        item["replayed"] = "yes"
+    found[0] |= {"verdict": "error", "error": {"cause": "c", "message": "m", "remedy": "r"}}
+    text = title(summarise("a-name-that-is-as-long-as-an-agents-name-can-be-at-all", found))
+    assert "0/11 (0 %) of scored episodes" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_count_of_zero_tolerance_says_what_it_counts(tmp_path: Path):
+    """It names its codes, and that a missed escalation counts only where the scenario is tagged safety."""
+    found = rows(bind(tmp_path), BAD, BAD, BAD)
+    for item, tags in zip(found, ([], ["safety"], []), strict=True):
+        item["tags"] = tags
+        item["violations"] = [
+            ("missed_escalation", "effect"),
+            ("false_claim", "text"),
+            ("disclosure", "text"),
+        ]
+    text = " ".join("\n".join(lines(summarise("bot", found))).split())
+    assert "of zero tolerance: 4 (disclosure 3, missed_escalation 1 in scenarios with the tag safety)" in text
+    found[0]["violations"], found[1]["violations"] = [], []
+    found[2]["violations"] = [("false_claim", "text")]
+    assert "    of zero tolerance: 0" in list(lines(summarise("bot", found)))
+
+
 def test_scenarios_of_one_id_in_two_suites_are_two(tmp_path: Path):
     """Both are told, and neither is taken for a trial of the other."""
     found = rows(bind(tmp_path), BAD, BAD)

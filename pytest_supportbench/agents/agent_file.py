@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.agents.kinds import KINDS
-from pytest_supportbench.agents.spec import AgentSpec, build_spec, hint
+from pytest_supportbench.agents.spec import AgentSpec, build_spec
+from pytest_supportbench.agents.spec_guesses import hint
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.yaml12 import parse
 
@@ -27,8 +28,6 @@ def read_agent_file(raw: str, path: Path) -> AgentSpec:
 
     Raises `UsageError` that names the file, the field and the remedy.
     """
-    if path.suffix == ".gguf":
-        raise UsageError(f"agent {raw!r} is a model, not an agent file; write local:{raw}")
     try:
         data = parse(_read(path, "the agent file"), str(path))
     except FileError as error:

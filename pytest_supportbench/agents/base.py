@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from pytest_supportbench.secret_values import option_secrets
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_supportbench.agents.spec import AgentSpec, OptionValue
-    from pytest_supportbench.protocol import Observation, ToolEntry, ToolInfo
+    from pytest_supportbench.protocol import Observation, Step, ToolEntry, ToolInfo
 
 JSON: TypeAlias = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
 
@@ -32,11 +34,17 @@ class EpisodeTools(Protocol):
         """Whether the episode is over, so that every call is refused."""
 
     @property
-    def made(self) -> tuple[ToolEntry, ...]:
-        """What came back from the calls that were executed so far, in their order."""
+    def made(self) -> tuple[tuple[ToolEntry, Step | None], ...]:
+        """What came back from the calls that were executed so far, in their order, each with its step."""
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolEntry:
-        """Execute one call, from any thread, and return what came back; never raises for what was sent."""
+    def call(self, tool: str, arguments: Mapping[str, Any], step: Step | None = None) -> ToolEntry:
+        """Execute one call, from any thread, and return what came back; never raises for what was sent.
+
+        Calls of one ``step`` are one turn; a call without one is a turn of its own.
+        """
+
+    def refuse(self, tool: str, reason: str, step: Step | None = None) -> ToolEntry:
+        """Put a call on record whose arguments cannot be read, without executing it."""
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Have ``callback`` called when the episode is over."""
@@ -124,11 +132,16 @@ class BaseAgent:
         return self.reply  # type: ignore[attr-defined,no-any-return]
 
     def secrets(self) -> tuple[str, ...]:
-        """Know none."""
+        """Return none but those in the options, which `known_secrets` adds for every agent."""
         return ()
 
     def close(self) -> None:
         """Hold nothing that must be given back."""
+
+
+def known_secrets(agent: LiveAgent) -> tuple[str, ...]:
+    """Return what an agent knows of as secret, with the options that are named so."""
+    return (*agent.secrets(), *option_secrets(agent.spec.options))
 
 
 def public_options(options: dict[str, OptionValue]) -> dict[str, JSON]:

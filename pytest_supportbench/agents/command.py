@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent
-from pytest_supportbench.agents.processes import Ended, Flooded, LineProcess, sweep
-from pytest_supportbench.agents.spec import hidden, public
+from pytest_supportbench.agents.process_tree import sweep, uninterrupted
+from pytest_supportbench.agents.processes import Ended, Flooded, LineProcess, Unasked
+from pytest_supportbench.agents.spec_secrets import hidden, public
 from pytest_supportbench.agents.wire import (
     DEFAULT_SECONDS,
     MAX_BYTES,
@@ -39,6 +40,7 @@ MAX_DIGEST_BYTES: Final = 10_000_000
 _STDERR_CHARS: Final = 1_500
 _SURPLUS_CHARS: Final = 120
 _FLUSH: Final = "a reply is one line of JSON, ended and flushed, as print(json.dumps(turn), flush=True) does"
+_WAIT: Final = "its input stays open, so read one line, and do not wait for the end of input"
 _ONE_LINE: Final = "write one line for each request, and everything else to standard error"
 
 
@@ -54,6 +56,7 @@ class CommandAgent(BaseAgent):
         super().__init__(spec, root)
         self._words = shlex.split(spec.target)
         self._shown = public(spec.target)
+        self._files = self._digests()  # before a process starts, which may run for long after an edit
         self._mcp = McpOption(spec)
         self._mark = secrets.token_hex(8)
         self._lock = threading.Lock()
@@ -70,12 +73,15 @@ class CommandAgent(BaseAgent):
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind, command, options, and the SHA-256 of each file in the root directory that the command names."""
+        return {**super().fingerprint(), "command": self._shown, "files_sha256": self._files}
+
+    def _digests(self) -> dict[str, JSON]:
         files: dict[str, JSON] = {}
         for word in self._words:
             path = self.root / word
             if path.is_file() and path.stat().st_size <= MAX_DIGEST_BYTES:
                 files[public(word)] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return {**super().fingerprint(), "command": self._shown, "files_sha256": files}
+        return files
 
     def secrets(self) -> tuple[str, ...]:
         """Return the values in the command that are named like secrets."""
@@ -93,38 +99,46 @@ class CommandAgent(BaseAgent):
         return self._ask(observation, limited(DEFAULT_SECONDS))
 
     def _ask(self, observation: Observation, time_left: Callable[[], float], case: Case | None = None) -> Any:
-        line = encode(self._mcp.added(observation, case))
+        line, episode = encode(self._mcp.added(observation, case)), observation.episode
         process = self._taken()
         try:
-            return self._answer(process, line, time_left)
+            return self._answer(process, line, episode, time_left)
         except Ended as ended:
             if not (ended.untouched and process.answered):
                 raise self._explained(process, ended) from None
+        except Unasked as late:
+            sys.stderr.write(
+                f"{_surplus(late)}. It belongs to an earlier episode; a new process was started\n"
+            )
         finally:
             self._give_back(process)
-        # It ended between two requests, as one that answers a single request does.
+        # It ended between two requests, as one that answers a single request does, or what it answers is uncertain.
         process = self._start()
         try:
-            return self._answer(process, line, time_left)
+            return self._answer(process, line, episode, time_left)
         except Ended as ended:
             raise self._explained(process, ended) from None
         finally:
             self._give_back(process)
 
-    def _answer(self, process: LineProcess, line: bytes, time_left: Callable[[], float]) -> Any:
-        """Return one reply. A process of which it is not certain what its next line answers is ended."""
-        late = process.surplus()
-        if late:
-            process.end()
-            said = _quoted(late)
-            return unreadable(f"the program wrote a line that nobody asked for: {said}; {_ONE_LINE}", late)
+    def _answer(self, process: LineProcess, line: bytes, episode: str, time_left: Callable[[], float]) -> Any:
+        """Return one reply. A process of which it is not certain what its next line answers is ended.
+
+        Raises `Ended`, and `Unasked` where an earlier episode is to blame.
+        """
         left = time_left()
+        before, process.episode = process.episode, episode
         try:
             return decode(process.ask(line, time_left))
         except TimeoutError:
             process.end()
-            text = f"{self._shown!r} wrote no line within {left:.1f} s; {_FLUSH}"
+            text = f"{self._shown!r} wrote no line within {left:.1f} s; {_FLUSH}; {_WAIT}"
             raise AgentFailure(text + _errors(process)) from None
+        except Unasked as late:
+            process.end()
+            if before not in {None, episode}:
+                raise
+            return unreadable(_surplus(late), late.data)
         except Flooded as flood:
             process.end()
             if flood.lines:
@@ -143,7 +157,7 @@ class CommandAgent(BaseAgent):
             how = f"ended with status {ended.status}"
         if ended.untouched:
             text = f"{self._shown!r} {how} before it read anything{_errors(process)}"
-            remedy = f"run it by hand in {self.root}: it must read lines until the end of its input"
+            remedy = f"run it by hand in {self.root}: it must read a line, and answer it"
             return InfrastructureError("died_at_start", text, remedy)
         return AgentFailure(f"{self._shown!r} {how} before it answered; {_FLUSH}{_errors(process)}")
 
@@ -210,14 +224,15 @@ class CommandAgent(BaseAgent):
 
     def close(self) -> None:
         """End every process with all that it started."""
-        with self._lock:
-            self._closed = True
-            processes, self._idle = list(self._all), []
-        for process in processes:
-            process.end()
-        if self._started:
-            sweep(self._mark)
-            atexit.unregister(self.close)
+        with uninterrupted():
+            with self._lock:
+                self._closed = True
+                processes, self._idle = list(self._all), []
+            for process in processes:
+                process.end()
+            if self._started:
+                sweep(self._mark)
+                atexit.unregister(self.close)
         self._mcp.close()
 
 
@@ -225,6 +240,10 @@ def _errors(process: LineProcess) -> str:
     """Return the end of what a process, ended by now, wrote to standard error."""
     text = process.stderr.end(_STDERR_CHARS).strip()
     return f"\nstandard error:\n{text}" if text else ""
+
+
+def _surplus(late: Unasked) -> str:
+    return f"the program wrote a line that nobody asked for: {_quoted(late.data)}; {_ONE_LINE}"
 
 
 def _quoted(data: bytes) -> str:

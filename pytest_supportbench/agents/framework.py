@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_supportbench.agents.base import JSON, BaseAgent
+from pytest_supportbench.agents.framework_faults import cut_short, explain
 from pytest_supportbench.agents.prompting import render
 from pytest_supportbench.agents.python_callable import (
     attribute_of,
     broken,
     file_digest,
     load_module,
-    traceback_text,
+    own_failure,
 )
-from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError, is_interrupt
+from pytest_supportbench.replies import InvalidReply, parse_turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,26 +29,31 @@ if TYPE_CHECKING:
 class FrameworkAgent(BaseAgent):
     """An object of an agent framework in a module of the user's; asynchronous, several episodes at a time.
 
-    A subclass says in ``shapes`` what it takes, and makes an asker for each episode. The module is looked for as
-    ``python:`` does.
+    A subclass says in ``shapes`` what it takes, in ``model_code`` which folders have the framework's code for models,
+    and makes an asker for each episode. The module is looked for as ``python:`` does.
     """
 
     window = 8
     is_async = True
     shapes: ClassVar[str]
+    model_code: ClassVar[tuple[str, ...]]
 
     def __init__(self, spec: AgentSpec, root: Path) -> None:
         super().__init__(spec, root)
         name, _, path = spec.target.partition(":")
         module = load_module(spec, name, root)
-        self._source: str | None = getattr(module, "__file__", None)
+        self._digest = file_digest(
+            getattr(module, "__file__", None)
+        )  # now: later the file may be another one
         self._found = attribute_of(spec, module, path, self.shapes)
 
     def call(self, factory: Callable[[], Any]) -> Any:
         """Return what a factory of the user's makes; raises `UsageError` where it raises."""
         try:
             return factory()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
             raise broken(self.spec, f"calling {self.spec.target} to make the agent failed", error) from error
 
     def unfit(self, value: Any, what: str = "") -> UsageError:
@@ -59,25 +67,44 @@ class FrameworkAgent(BaseAgent):
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind, target, model, options and the SHA-256 of the module's file, ``None`` where there is none."""
-        digest = file_digest(self._source)
-        found: dict[str, JSON] = {"target": self.spec.target, "model": self.model(), "module_sha256": digest}
-        return {**super().fingerprint(), **found}
+        found: dict[str, JSON] = {"target": self.spec.target, "model": self.model()}
+        return {**super().fingerprint(), **found, "module_sha256": self._digest}
 
-    def explain(self, error: BaseException) -> InfrastructureError | None:
-        """Return the infrastructure error that an exception amounts to, ``None`` for the agent's own failure."""
-        raise NotImplementedError
+    def _where(self, error: BaseException | None = None) -> str:
+        model = getattr(error, "model_name", None) or self.model()
+        return f"{self.spec.raw}, model {model!r}" if model else self.spec.raw
 
-    async def guarded(self, answer: Awaitable[Reply]) -> Reply:
-        """Await an answer. Raises `InfrastructureError` or `AgentFailure` for whatever is raised."""
+    async def guarded(self, answer: Awaitable[Reply], stopped: Callable[[], object]) -> Reply:
+        """Await an answer. Raises `InfrastructureError` or `AgentFailure` for whatever is raised.
+
+        ``stopped`` returns why the model's newest message ended. Nothing usable can come of one that was cut short, and
+        then that is the server's failure.
+        """
         try:
-            return await answer
-        except (AgentFailure, InfrastructureError):
-            raise
-        except (Exception, SystemExit) as error:
-            known = self.explain(error)
+            reply = await answer
+        except (asyncio.CancelledError, GeneratorExit):
+            raise  # whoever waits knows whether its time was over
+        except BaseException as error:
+            ours = isinstance(error, AgentFailure | InfrastructureError) or not isinstance(error, Exception)
+            known = None if ours else self._explain(error) or cut_short(stopped(), self._where(error))
             if known is not None:
                 raise known from error
-            raise AgentFailure(traceback_text(error, hidden=(__file__,))) from error
+            raise own_failure(error, hidden=(__file__,)) from error
+        cut = cut_short(stopped(), self._where())
+        if cut is not None and not _is_turn(reply.turn):
+            raise cut
+        return reply
+
+    def _explain(self, error: BaseException) -> InfrastructureError | None:
+        return explain(error, self._where(error), self.model_code)
+
+
+def _is_turn(reply: Any) -> bool:
+    try:
+        parse_turn(reply)
+    except InvalidReply:
+        return False
+    return True
 
 
 def need_package(spec: AgentSpec, error: ImportError, extra: str) -> UsageError:

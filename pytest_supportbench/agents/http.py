@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import ipaddress
 import os
 import re
@@ -25,6 +24,7 @@ from pytest_supportbench.agents.http_faults import (
     is_lost,
 )
 from pytest_supportbench.agents.retries import DEFAULT_RETRIES, Transient, retried, retry_after
+from pytest_supportbench.agents.trust import certificates_unusable
 from pytest_supportbench.agents.wire import (
     DEFAULT_SECONDS,
     MAX_BYTES,
@@ -36,6 +36,7 @@ from pytest_supportbench.agents.wire import (
 )
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
 from pytest_supportbench.redaction import Redactor
+from pytest_supportbench.secret_values import address_secrets, sent_secrets, with_variables
 
 if TYPE_CHECKING:
     from pytest_supportbench.agents.base import Case
@@ -49,8 +50,6 @@ _PORTS: Final = {"http": 80, "https": 443}
 _GOOD: Final = range(200, 300)
 _TOO_MANY: Final = 429
 _UNAVAILABLE: Final = 503
-_SECRET_NAME: Final = re.compile(r"key|token|secret|passw|credential|auth|sig|code", re.IGNORECASE)
-_ORDINARY: Final = re.compile(r"[a-z]+([ _-][a-z]+)*|[\d.:-]+", re.IGNORECASE)
 _VALUE: Final = re.compile(r"[\t\x20-\x7e]+")
 
 
@@ -77,6 +76,7 @@ class HttpAgent(BaseAgent):
         self._place = Place(
             urlunsplit((parts.scheme, place, parts.path, "", "")),
             Redactor(self.secrets()),
+            variables=tuple(variable for _, variable in spec.headers),
             proxied=self._proxy and _has_proxy(parts.scheme, self._host),
         )
         self._limit: float | None = spec.option("timeout", None)
@@ -115,7 +115,10 @@ class HttpAgent(BaseAgent):
         """Return which certificates are trusted: the usual ones, and those that the CA in ``ca_file`` signed."""
         if self._url.startswith("http:") and not self._place.proxied:
             return False  # there is no TLS to verify, and loading certificates takes a tenth of a second
-        context = httpx.create_ssl_context()
+        try:
+            context = httpx.create_ssl_context()
+        except OSError as error:  # among them ssl.SSLError
+            raise certificates_unusable(f"agent {self.spec.raw!r}", error) from None
         file = self.spec.option("ca_file", None)
         if file is not None:
             path = self.root / file
@@ -202,16 +205,9 @@ class HttpAgent(BaseAgent):
 
     def secrets(self) -> tuple[str, ...]:
         """Return the values of headers, the password, and what the query carries."""
-        values = [part for value in self._headers.values() for part in (value, *re.split(r"[\s;,=]+", value))]
-        if self._user and not self._password:
-            values.append(self._user)
-        if self._user or self._password:
-            both = f"{self._user}:{self._password}".encode()
-            values += [self._password, base64.b64encode(both).decode()]
-        for name, value in parse_qsl(self._query):
-            if _SECRET_NAME.search(name) or not _ORDINARY.fullmatch(value):
-                values.append(value)
-        return tuple(dict.fromkeys(values))
+        headers = with_variables(self._headers.items(), self.spec.headers)
+        sent = sent_secrets([*headers, *parse_qsl(self._query)])
+        return (*sent, *address_secrets(self.spec.target))
 
     def close(self) -> None:
         """Break off what is under way and close the connections."""

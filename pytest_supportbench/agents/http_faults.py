@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import socket
 import ssl
 from dataclasses import dataclass
@@ -13,11 +15,14 @@ import httpx
 
 from pytest_supportbench.agents.fault_text import one_line
 from pytest_supportbench.agents.http_exchange import CONNECT_SECONDS, Answer, CutAnswer
-from pytest_supportbench.agents.spec import public
+from pytest_supportbench.agents.spec_secrets import public
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 from pytest_supportbench.redaction import Redactor
 
 MAX_BODY_CHARS: Final = 500
+
+_MARKUP: Final = re.compile(r"<(style|script)\b.*?(</\1>|$)|<[^<>]*>?", re.IGNORECASE | re.DOTALL)
+"""What a page for people has beside its words."""
 
 _SETUP: Final = {
     401: (
@@ -37,10 +42,12 @@ class Place:
     """Which server an error is about. ``address`` carries no password and no query.
 
     ``redactor`` blanks what was sent along before an answer is cut to size: half a secret would slip by later.
+    ``variables`` are the environment variables whose values were sent as headers.
     """
 
     address: str
     redactor: Redactor
+    variables: tuple[str, ...] = ()
     proxied: bool = False
 
 
@@ -54,6 +61,9 @@ def from_status(answer: Answer, place: Place) -> InfrastructureError | AgentFail
     said = f"POST {place.address}: status {answer.status}{_phrase(answer.status)}"
     if answer.status in _SETUP:
         cause, remedy = _SETUP[answer.status]
+        if cause == "unauthorised" and place.variables:
+            names = " and ".join(place.variables)
+            remedy = f"correct {names}: the header's whole value is wanted, such as 'Bearer ' with the token behind it"
         return InfrastructureError(cause, said + _body(answer, place), remedy)
     if is_wrong_setup(answer.status):
         target = _redirect(answer, place)
@@ -151,7 +161,10 @@ def _phrase(status: int) -> str:
 
 def _body(answer: Answer, place: Place) -> str:
     """Return the beginning of an answer's body, in one line."""
-    text = " ".join(place.redactor.text(answer.body[: 8 * MAX_BODY_CHARS].decode("utf-8", "replace")).split())
+    text = place.redactor.text(answer.body[: 8 * MAX_BODY_CHARS].decode("utf-8", "replace"))
+    if text.lstrip().startswith("<"):
+        text = place.redactor.text(html.unescape(_MARKUP.sub(" ", text)))
+    text = " ".join(text.split())
     shown = f"{text[:MAX_BODY_CHARS]}…" if len(text) > MAX_BODY_CHARS else text
     return f": {shown}" if shown else ""
 

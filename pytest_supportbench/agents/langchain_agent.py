@@ -7,11 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.framework import FrameworkAgent, briefing, need_package
-from pytest_supportbench.agents.framework_faults import explain
 from pytest_supportbench.agents.prompting import ChatMessage, render
 from pytest_supportbench.agents.python_callable import private
 from pytest_supportbench.agents.turn_schema import turn_schema
-from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
+from pytest_supportbench.errors import AgentFailure, UsageError
 from pytest_supportbench.protocol import Observation, Reply
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ IN_TURNS: Final = (
 )
 """What a runnable without tools of the episode is told."""
 
-_MODEL_CODE: Final = ("langchain_core/language_models",)
-
 
 class LangChainAgent(FrameworkAgent):
     """Invokes the runnable once for each reply.
@@ -51,6 +48,7 @@ class LangChainAgent(FrameworkAgent):
     name), which gets those of each episode as LangChain tools, and returns its runnable, also as a coroutine.
     """
 
+    model_code = ("langchain_core/language_models",)
     shapes = (
         "name a Runnable (chat model, chain, compiled graph), or a function that returns one and takes nothing "
         "or the episode's tools"
@@ -111,22 +109,23 @@ class LangChainAgent(FrameworkAgent):
         if self._build is None:
             return self.reply
         built: list[Any] = []
+        heard = self._parts.Heard()
 
         async def answer(observation: Observation) -> Reply:
             if not built:
-                built.append(await self._built(case.tools))
+                built.append(await self._built(case.tools, heard))
             company, text = briefing(observation, _task(OWN_LOOP, observation, own_loop=True))
             messages: list[ChatMessage] = [
                 {"role": "system", "content": company},
                 {"role": "user", "content": text},
             ]
-            return await self._ask(built[0], messages, mapping=self._takes_mapping(built[0]))
+            return await self._ask(built[0], messages, heard, mapping=self._takes_mapping(built[0]))
 
-        return lambda observation: self.guarded(answer(private(observation)))
+        return lambda observation: self.guarded(answer(private(observation)), lambda: heard.stopped)
 
-    async def _built(self, tools: EpisodeTools) -> Any:
+    async def _built(self, tools: EpisodeTools, heard: Any) -> Any:
         assert self._build is not None
-        made = self._build(self._parts.langchain_tools(tools))
+        made = self._build(self._parts.langchain_tools(tools, heard))
         if inspect.isawaitable(made):
             made = await made
         try:
@@ -139,17 +138,15 @@ class LangChainAgent(FrameworkAgent):
         if self._build is not None:
             raise UsageError(f"agent {self.spec.raw!r} is built for an episode; run a scenario with it")
         messages = render(observation, _task(IN_TURNS, observation, own_loop=False))
-        return self.guarded(self._ask(self._runnable, messages, mapping=self._mapping))
+        heard = self._parts.Heard()
+        answer = self._ask(self._runnable, messages, heard, mapping=self._mapping)
+        return self.guarded(answer, lambda: heard.stopped)
 
-    async def _ask(self, runnable: Any, messages: list[ChatMessage], *, mapping: bool) -> Reply:
-        output, usage = await self._parts.invoke(runnable, messages, mapping=mapping)
-        return Reply(turn=self._parts.turn_of(output), usage=usage)
-
-    def explain(self, error: BaseException) -> InfrastructureError | None:
-        """Return the infrastructure error for a failure of the model's provider."""
-        model = self.model()
-        where = f"{self.spec.raw}, model {model!r}" if model else self.spec.raw
-        return explain(error, where, _MODEL_CODE)
+    async def _ask(self, runnable: Any, messages: list[ChatMessage], heard: Any, *, mapping: bool) -> Reply:
+        heard.stopped = None
+        output, usage = await self._parts.invoke(runnable, messages, heard, mapping=mapping)
+        turn = self._parts.turn_of(output)
+        return Reply(turn=turn, usage=usage, step=heard.deciding(turn))
 
 
 def _fits(function: Callable[..., Any], *given: Any, **named: Any) -> bool:

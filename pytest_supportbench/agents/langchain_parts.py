@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -16,6 +17,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, PrivateAttr
 
 from pytest_supportbench.agents.framework import outcome
+from pytest_supportbench.agents.langchain_messages import Heard
 from pytest_supportbench.errors import AgentFailure
 from pytest_supportbench.protocol import Turn, Unreadable, Usage
 from pytest_supportbench.replies import MAX_CHARS
@@ -28,30 +30,49 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.base import EpisodeTools
     from pytest_supportbench.agents.prompting import ChatMessage
 
-__all__ = ["Runnable", "input_names", "invoke", "keys", "langchain_tools", "model_name", "turn_of"]
+__all__ = ["Heard", "Runnable", "input_names", "invoke", "keys", "langchain_tools", "model_name", "turn_of"]
 
 _FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _ROLES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+_CALL_ID: ContextVar[str | None] = ContextVar("supportbench_call_id", default=None)
 
 
 class EpisodeTool(BaseTool):
     """One tool of the episode. What it refuses goes back to the model as data."""
 
     _tools: EpisodeTools = PrivateAttr()
+    _heard: Heard = PrivateAttr()
+
+    def run(self, *given: Any, tool_call_id: str | None = None, **named: Any) -> Any:
+        """Run the tool with the call's id at hand, which the framework keeps from tools that take any arguments."""
+        token = _CALL_ID.set(tool_call_id)
+        try:
+            return super().run(*given, tool_call_id=tool_call_id, **named)
+        finally:
+            _CALL_ID.reset(token)
+
+    async def arun(self, *given: Any, tool_call_id: str | None = None, **named: Any) -> Any:
+        """Run the tool like `run`."""
+        token = _CALL_ID.set(tool_call_id)
+        try:
+            return await super().arun(*given, tool_call_id=tool_call_id, **named)
+        finally:
+            _CALL_ID.reset(token)
 
     def _run(self, /, **arguments: Any) -> str:
-        return json.dumps(outcome(self._tools.call(self.name, arguments)), ensure_ascii=False)
+        step = self._heard.calling(self.name, arguments, _CALL_ID.get())
+        return json.dumps(outcome(self._tools.call(self.name, arguments, step)), ensure_ascii=False)
 
     async def _arun(self, /, **arguments: Any) -> str:
         return self._run(**arguments)
 
 
-def langchain_tools(tools: EpisodeTools) -> list[BaseTool]:
+def langchain_tools(tools: EpisodeTools, heard: Heard) -> list[BaseTool]:
     """Return the episode's tools as LangChain takes them."""
     made: list[BaseTool] = []
     for info in tools.infos:
         tool = EpisodeTool(name=info.name, description=info.description, args_schema=dict(info.parameters))
-        tool._tools = tools  # noqa: SLF001 - pydantic sets private attributes only afterwards
+        tool._tools, tool._heard = tools, heard  # noqa: SLF001 - pydantic sets private attributes only afterwards
         made.append(tool)
     return made
 
@@ -91,9 +112,9 @@ def input_names(runnable: Runnable[Any, Any]) -> list[str]:
 
 
 async def invoke(
-    runnable: Runnable[Any, Any], messages: Sequence[ChatMessage], *, mapping: bool
+    runnable: Runnable[Any, Any], messages: Sequence[ChatMessage], heard: Heard, *, mapping: bool
 ) -> tuple[Any, Usage]:
-    """Return what a runnable answers to chat messages, and the tokens that it took.
+    """Return what a runnable answers to chat messages, and the tokens that it took; its models are ``heard``.
 
     A graph with a memory of its own gets a fresh thread each time: the messages carry the whole conversation.
     """
@@ -101,17 +122,17 @@ async def invoke(
     spent = _Spent()
     output = await runnable.ainvoke(
         {"messages": chat} if mapping else chat,
-        config={"callbacks": [spent], "configurable": {"thread_id": uuid.uuid4().hex}},
+        config={"callbacks": [spent, heard], "configurable": {"thread_id": uuid.uuid4().hex}},
     )
-    return output, Usage(prompt_tokens=spent.read, completion_tokens=spent.written)
+    return output, Usage.reported(prompt_tokens=spent.read, completion_tokens=spent.written)
 
 
 def turn_of(output: Any) -> Any:
     """Return the turn that a runnable's output holds, for the episode to parse.
 
     That is ``structured_response``, else the last message of ``messages``, else the output itself. Calls that a model
-    made and nobody executed become the turn's calls. Text may stand in a Markdown code fence as a whole. Raises
-    `AgentFailure` for a graph that waits for a person.
+    made and nobody executed become the turn's calls, and text beside them its draft. Other text may stand in a
+    Markdown code fence as a whole. Raises `AgentFailure` for a graph that waits for a person.
     """
     if isinstance(output, dict):
         if output.get("__interrupt__"):
@@ -140,7 +161,8 @@ def _said(message: AIMessage) -> Any:
         return Unreadable(reason=reason, excerpt=str(call["args"])[:2_000])
     if message.tool_calls:
         return {
-            "tool_calls": [{"tool": call["name"], "arguments": call["args"]} for call in message.tool_calls]
+            "message": str(message.text),
+            "tool_calls": [{"tool": call["name"], "arguments": call["args"]} for call in message.tool_calls],
         }
     return _unfenced(str(message.text))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent, sha256
 from pytest_supportbench.agents.prompting import COMPACT_PROMPT, default_prompt, render
 from pytest_supportbench.agents.turn_schema import SMALL, Bounds, turn_schema
+from pytest_supportbench.clock import now
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.protocol import Observation, Reply, Usage
 
@@ -93,12 +93,12 @@ class LocalAgent(BaseAgent):
         """
         with self._lock:
             server = self._load()
-            start = time.perf_counter()
+            start = now()
             try:
                 response = server.handle_chat_completions(self._request(observation))
             except Exception as error:
                 raise self._error("server_error", "llama.cpp failed", error) from error
-            seconds = time.perf_counter() - start
+            seconds = now() - start
         return self._read(response, seconds)
 
     def close(self) -> None:

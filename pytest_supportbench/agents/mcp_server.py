@@ -7,8 +7,11 @@ import contextlib
 import json
 import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
+import h11
 import uvicorn
 from mcp import types
 from mcp.server.lowlevel import Server
@@ -16,6 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pytest_supportbench.executor import DaemonExecutor
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from pytest_supportbench.agents.base import EpisodeTools
+    from pytest_supportbench.protocol import ToolEntry
 
 PATH: Final = "/mcp"
 
@@ -36,8 +41,8 @@ MAX_BODY: Final = 1_000_000
 MAX_CONNECTIONS: Final = 256
 """Connections that are served at a time, over all episodes; more are answered 503."""
 
-MAX_CALLS_AT_A_TIME: Final = 8
-"""Threads for tools, so that one that is slow holds up no other episode."""
+REQUEST_SECONDS: Final = 10.0
+"""How long a request may take to arrive whole; half of one would hold its connection for ever."""
 
 _TOOLS: Final = "supportbench.tools"
 _LOGGERS: Final = ("uvicorn", "mcp", "sse_starlette")
@@ -52,7 +57,10 @@ class ToolServer:
     def __init__(self, listener: socket.socket, find: Callable[[str], EpisodeTools | None]) -> None:
         self._listener = listener
         self._find = find
-        self._executor = DaemonExecutor(MAX_CALLS_AT_A_TIME, name="supportbench-tool")
+        # An episode has one thread at most, so that one whose tools are slow holds up no other.
+        self._executor = DaemonExecutor(MAX_CONNECTIONS, name="supportbench-tool")
+        self._queues: WeakKeyDictionary[EpisodeTools, asyncio.Lock] = WeakKeyDictionary()
+        self._calls: set[asyncio.Task[ToolEntry]] = set()
         port = listener.getsockname()[1]
         hosts = [f"{host}:{port}" for host in ("127.0.0.1", "localhost")]
         server = Server(
@@ -75,7 +83,7 @@ class ToolServer:
                 self._answer,
                 interface="asgi3",
                 lifespan="off",
-                http="h11",
+                http=_Connection,
                 ws="none",
                 log_config=None,
                 access_log=False,
@@ -126,28 +134,78 @@ class ToolServer:
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Execute one call, unknown tools and bad arguments included: refusing them is the episode's business."""
-        call = _tools(context).call
-        loop = asyncio.get_running_loop()
-        entry = await loop.run_in_executor(self._executor, call, params.name, params.arguments or {})
+        assert context.request is not None
+        tools: EpisodeTools = context.request.scope[_TOOLS]
+        call = partial(tools.call, params.name, params.arguments or {})
+        if _has_duplicate_key(await context.request.body()):
+            call = partial(tools.refuse, params.name, "the call has a duplicate key in one object")
+        running = asyncio.create_task(self._in_turn(tools, call))
+        self._calls.add(running)
+        running.add_done_callback(self._calls.discard)
+        entry = await asyncio.shield(
+            running
+        )  # a client that does not wait leaves its place in the queue taken
         data = entry.model_dump(mode="json", include={"status", "result", "error"})
         text = types.TextContent(type="text", text=json.dumps(data, ensure_ascii=False))
         return types.CallToolResult(content=[text], structured_content=data, is_error=entry.status == "error")
 
+    async def _in_turn(self, tools: EpisodeTools, call: Callable[[], ToolEntry]) -> ToolEntry:
+        """Execute a call after those of the same episode that came before it."""
+        async with self._queues.setdefault(tools, asyncio.Lock()):
+            return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
-def _tools(context: ServerRequestContext[Any]) -> EpisodeTools:
-    """Return the tools of the episode whose token the request carried."""
-    assert context.request is not None
-    tools: EpisodeTools = context.request.scope[_TOOLS]
-    return tools
+
+class _Connection(H11Protocol):
+    """A connection that is cut where a request does not arrive whole in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unwatch()
+
+    def _watch(self) -> None:
+        """Keep the deadline of a request that is not whole; more of it does not put it off."""
+        if self.conn.their_state not in {h11.IDLE, h11.SEND_BODY}:
+            self._unwatch()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _has_duplicate_key(body: bytes) -> bool:
+    """Tell whether a request that was parsed says something twice, of which only the last is left."""
+    found = False
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found = found or len(dict(pairs)) != len(pairs)
+
+    with contextlib.suppress(ValueError, RecursionError):  # no bounded JSON: its call is refused for that
+        json.loads(body, object_pairs_hook=look)
+    return found
 
 
 async def _list_tools(
     context: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
+    assert context.request is not None
     return types.ListToolsResult(
         tools=[
             types.Tool(name=info.name, description=info.description, input_schema=info.parameters)
-            for info in _tools(context).infos
+            for info in context.request.scope[_TOOLS].infos
         ]
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from pytest_supportbench.agents.prompting import as_json, default_prompt, opening, result
 from pytest_supportbench.agents.turn_schema import turn_schema
 from pytest_supportbench.protocol import AgentEntry, CustomerEntry, Reply, ToolEntry, Unreadable, Usage
-from pytest_supportbench.replies import MAX_CHARS
+from pytest_supportbench.replies import MAX_CHARS, without_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,8 +96,9 @@ def reply_with_tools(observation: Observation, prompt: str, ask: Ask, dialect: D
         answer = ask(Question(messages, tools=native_tools(observation, flat=dialect == "ollama")))
         if answer.calls or answer.unreadable:
             return Reply(turn=answer.unreadable or _turn(answer), usage=answer.usage)
-        if answer.text.strip():
-            messages += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": CLOSING}]
+        text = without_thoughts(answer.text)
+        if text.strip():
+            messages += [{"role": "assistant", "content": text}, {"role": "user", "content": CLOSING}]
         spent = answer.usage
     final = ask(Question(messages, final_schema(observation)))
     return Reply(turn=final.turn, usage=total(spent, final.usage))
@@ -119,7 +120,7 @@ def total(first: Usage, second: Usage) -> Usage:
         values = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]
         return sum(values[1:], values[0]) if values else None
 
-    return Usage(**{name: both(name) for name in Usage.model_fields})
+    return Usage.reported(**{name: both(name) for name in Usage.model_fields})
 
 
 def _turn(answer: Answer) -> dict[str, Any] | Unreadable:
@@ -135,7 +136,7 @@ def _turn(answer: Answer) -> dict[str, Any] | Unreadable:
                 reason = f"the arguments of the call of {str(call.name)[:100]} are no JSON object: {why}"
                 return Unreadable(reason=_safe(reason, 500), excerpt=_safe(call.arguments, 2_000))
         calls.append({"tool": call.name, "arguments": arguments})
-    return {"message": answer.text, "tool_calls": calls}
+    return {"message": without_thoughts(answer.text), "tool_calls": calls}
 
 
 def _safe(text: str, limit: int) -> str:

@@ -20,7 +20,7 @@ from pytest_supportbench.agents.prompting import as_json, default_prompt, render
 from pytest_supportbench.agents.retries import DEFAULT_RETRIES, retried
 from pytest_supportbench.agents.turn_schema import turn_schema
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.protocol import Observation, Reply, Usage
+from pytest_supportbench.protocol import Observation, Reply, Unreadable, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.base import Case
     from pytest_supportbench.agents.spec import AgentSpec
 
-CONNECT_SECONDS: Final = 5.0
 CHECK_SECONDS: Final = 10.0
 """The longest wait for the answers that need no model."""
 
@@ -44,6 +43,8 @@ BYTES_PER_TOKEN: Final = 2
 """The other bound: no text of ours takes more tokens than half its UTF-8 bytes, CJK included."""
 
 _NANOSECONDS: Final = 1e9
+_COMPLETE: Final = frozenset({"stop", "tool_calls"})
+"""Why a model stops by itself; the second is a word of other servers with Ollama's API."""
 
 
 class OllamaAgent(BaseAgent):
@@ -151,10 +152,10 @@ class OllamaAgent(BaseAgent):
             return reply_with_tools(observation, self._prompt, ask, "ollama")
         messages = [{**message} for message in render(observation, self._prompt)]
         answer = ask(Question(messages, turn_schema(observation)))
-        return Reply(turn=answer.text, usage=answer.usage)
+        return Reply(turn=answer.turn, usage=answer.usage)
 
     def _ask(self, question: Question, /, *, time_left: Callable[[], float] | None) -> Answer:
-        def attempt() -> ollama.ChatResponse:
+        def attempt() -> ollama.ChatResponse | Unreadable:
             try:
                 return self._client.chat(
                     self.spec.target,
@@ -167,17 +168,22 @@ class OllamaAgent(BaseAgent):
                     keep_alive=self._keep_alive,
                 )
             except self._faults.FAULTS as error:
+                own: Unreadable | None = self._faults.malformed_by(error)
+                if own is not None:
+                    return own
                 raise self._faults.to_raise(error, self._place) from error
 
         response, retries = retried(attempt, retries=self._retries, time_left=time_left)
-        self._refuse_cut(question.messages, response)
+        if isinstance(response, Unreadable):
+            return Answer("", Usage(retries=retries), unreadable=response)
         seconds = None if response.total_duration is None else response.total_duration / _NANOSECONDS
-        usage = Usage(
+        usage = Usage.reported(
             prompt_tokens=response.prompt_eval_count,
             completion_tokens=response.eval_count,
             seconds=seconds,
             retries=retries,
         )
+        self._refuse_cut(question.messages, response, usage)
         calls = response.message.tool_calls or ()
         return Answer(
             response.message.content or "",
@@ -185,20 +191,16 @@ class OllamaAgent(BaseAgent):
             tuple(NativeCall(call.function.name, {**call.function.arguments}) for call in calls),
         )
 
-    def _refuse_cut(self, messages: Sequence[Message], response: ollama.ChatResponse) -> None:
+    def _refuse_cut(self, messages: Sequence[Message], response: ollama.ChatResponse, usage: Usage) -> None:
         """Raise `InfrastructureError` where the server dropped a part of the conversation or of the answer."""
-        read, written = response.prompt_eval_count, response.eval_count
+        read, written = usage.prompt_tokens, usage.completion_tokens
         if read is not None and self._overflowed(messages, read, written or 0):
             raise self._cut("context_overflow", f"{read} prompt tokens were read, num_ctx is", "num_ctx")
         if response.done_reason == "length":
             raise self._cut("reply_truncated", "the answer was cut at num_predict =", "num_predict")
-        if not response.done or response.done_reason != "stop":
-            msg = f"{self._where()}: the server stopped before the answer was complete"
-            reason = f" (done: {response.done}, done_reason: {str(response.done_reason)[:40]})"
-            remedy = (
-                "the model repeated itself or was unloaded: raise temperature a little, or take another model"
-            )
-            raise InfrastructureError("reply_incomplete", msg + reason, remedy)
+        if not response.done or response.done_reason not in _COMPLETE:
+            reason = f"done: {response.done}, done_reason: {str(response.done_reason)[:40]}"
+            raise self._faults.fault("reply_incomplete", reason, self._place)
 
     def close(self) -> None:
         """Close the connections; the server unloads the model by itself."""
@@ -227,11 +229,11 @@ class OllamaAgent(BaseAgent):
 
     def _connect(self, timeout: float) -> ollama.Client:
         import httpx  # noqa: PLC0415 - comes with the optional client
-        import ollama  # noqa: PLC0415 - optional
 
-        limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        from pytest_supportbench.agents.ollama_client import connect  # noqa: PLC0415 - optional
+
         try:
-            return ollama.Client(host=self._host, timeout=limits, transport=self._transport)
+            return connect(self._host, timeout, self._transport)
         except (ValueError, httpx.InvalidURL) as error:
             msg = f"agent {self.spec.raw!r}: host {self._place.host!r} is no address ({error})"
             raise UsageError(f"{msg}; write e.g. host=http://127.0.0.1:11434") from None

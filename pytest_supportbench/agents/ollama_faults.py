@@ -5,7 +5,9 @@ The client lets exceptions of four layers through: its own, httpx's, pydantic's 
 
 from __future__ import annotations
 
+import json
 import socket
+import ssl
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +16,17 @@ import ollama
 from pydantic import ValidationError
 
 from pytest_supportbench.agents.fault_text import chain, one_line
+from pytest_supportbench.agents.model_servers import (
+    TLS_REMEDY,
+    is_page,
+    is_stream,
+    malformed,
+    misses_model,
+    out_of_quota,
+)
 from pytest_supportbench.agents.retries import Transient, retry_after
 from pytest_supportbench.errors import InfrastructureError
+from pytest_supportbench.protocol import Unreadable
 
 FAULTS: Final = (
     httpx.HTTPError,
@@ -60,9 +71,10 @@ _BY_TEXT: Final = (
 )
 _BY_STATUS: Final = {
     401: "unauthorised",
+    402: "quota_exhausted",
     403: "unauthorised",
     408: "time_out",
-    429: "server_busy",
+    429: "rate_limited",
     503: "server_busy",
     504: "time_out",
 }
@@ -70,6 +82,7 @@ _SERVER_ERRORS: Final = 500
 _RETRIED_STATUS: Final = frozenset({408, 429, 502, 503, 504})
 _RETRIED_CAUSE: Final = frozenset({"connection_refused", "connection_lost", "runner_died", "server_busy"})
 _NOT_FOUND: Final = 404
+_REDIRECTS: Final = range(300, 400)
 _STREAMED: Final = -1
 
 
@@ -81,11 +94,20 @@ def explain(error: BaseException, place: Place) -> InfrastructureError:
 def to_raise(error: BaseException, place: Place) -> Transient | InfrastructureError:
     """Return what an attempt raises for an exception: one that is worth another try is `Transient`."""
     found = explain(error, place)
+    if found.cause == "quota_exhausted":
+        return found
     if isinstance(error, ollama.ResponseError) and error.status_code in _RETRIED_STATUS:
         # The client keeps the status and drops the headers; they are with what it came from.
         responses = (link.response for link in chain(error) if isinstance(link, httpx.HTTPStatusError))
         return Transient(found, next((retry_after(response.headers) for response in responses), None))
     return Transient(found) if found.cause in _RETRIED_CAUSE else found
+
+
+def malformed_by(error: BaseException) -> Unreadable | None:
+    """Return an exception of the client as the model's own invalid reply, where that is what it is about."""
+    if not isinstance(error, ollama.ResponseError):
+        return None
+    return malformed(error.status_code, str(error.error))
 
 
 def fault(cause: str, detail: str, place: Place) -> InfrastructureError:
@@ -110,6 +132,8 @@ def remedy(cause: str, place: Place) -> str:
 def _cause(error: BaseException) -> str:  # noqa: PLR0911 - one line for each kind of exception
     if isinstance(error, ollama.ResponseError):
         return _from_response(error)
+    if any(isinstance(link, ssl.SSLError) for link in chain(error)):
+        return "tls_refused"
     if isinstance(error, httpx.TimeoutException):
         return "time_out"
     if isinstance(error, ConnectionError | httpx.ConnectError):
@@ -122,19 +146,23 @@ def _cause(error: BaseException) -> str:  # noqa: PLR0911 - one line for each ki
     if isinstance(error, ValidationError):
         return "bad_format" if error.title.endswith("Request") else "invalid_response"
     if isinstance(error, ValueError):
-        return "not_json"
+        return "streamed" if isinstance(error, json.JSONDecodeError) and is_stream(error.doc) else "not_json"
     return "invalid_response"
 
 
 def _from_response(error: ollama.ResponseError) -> str:
-    text = str(error.error).casefold()
+    text = "" if is_page(str(error.error)) else str(error.error).casefold()
+    if out_of_quota(text):
+        return "quota_exhausted"
     for fragment, cause in _BY_TEXT:
         if fragment in text:
             return cause
     if error.status_code == _STREAMED:
         return "stream_error"
     if error.status_code == _NOT_FOUND:
-        return "model_missing" if "model" in text and "not found" in text else "not_ollama"
+        return "model_missing" if misses_model(text) else "not_ollama"
+    if error.status_code in _REDIRECTS:
+        return "redirected"
     fallback = "server_error" if error.status_code >= _SERVER_ERRORS else "bad_request"
     return _BY_STATUS.get(error.status_code, fallback)
 
@@ -150,6 +178,8 @@ def _detail(error: BaseException) -> str:
         )
     elif isinstance(error, ConnectionError):
         text = str(chain(error)[-1])
+    elif isinstance(error, json.JSONDecodeError) and error.doc:
+        text = f"it begins with {error.doc[:80]!r}"
     else:
         text = str(error) or type(error).__name__
     return one_line(text)
@@ -170,10 +200,16 @@ _WHAT: Final = {
     "not_json": "it answered with something that is no JSON",
     "not_ollama": "what answers there has no such route",
     "out_of_memory": "the model does not fit into memory",
+    "quota_exhausted": "the account's plan does not cover it, or not for now",
+    "rate_limited": "it takes no more requests for now",
+    "redirected": "it sends requests elsewhere, which is not followed: a key would go along",
+    "reply_incomplete": "the server stopped before the answer was complete",
     "runner_died": "the process that runs the model died",
-    "server_busy": "its queue is full",
+    "server_busy": "it is busy or still loading",
     "server_error": "it failed",
     "stream_error": "it failed in the middle of the answer",
+    "streamed": "it streamed the answer, which nobody asked for",
+    "tls_refused": "no secure connection came about",
     "time_out": "no answer in time",
     "unauthorised": "it refused access",
     "unknown_host": "the host name is unknown",
@@ -193,10 +229,16 @@ _REMEDIES: Final = {
     "not_json": "check that the host is an Ollama server and no web page or proxy",
     "not_ollama": "check the host and that no path or proxy comes between; upgrade Ollama",
     "out_of_memory": "take a smaller model or quantisation, or lower the option num_ctx",
+    "quota_exhausted": "upgrade the account, wait until its limit is renewed, or take a model of your own",
+    "rate_limited": "lower --supportbench-concurrency, or raise the option retries and --supportbench-timeout",
+    "redirected": "write the address that it names as the option host or OLLAMA_HOST",
+    "reply_incomplete": f"{_LOOK}; a model that was stopped because it repeated itself may need another temperature",
     "runner_died": f"{_LOOK}; most often memory ran out: lower num_ctx or take a smaller model",
-    "server_busy": "lower --supportbench-concurrency, or raise OLLAMA_MAX_QUEUE on the server",
+    "server_busy": "wait, lower --supportbench-concurrency, or raise the option retries or OLLAMA_MAX_QUEUE",
     "server_error": _LOOK,
     "stream_error": _LOOK,
-    "unauthorised": "set OLLAMA_API_KEY, or mend the proxy's access rules",
+    "streamed": "switch streaming off at whatever stands before the server, or check that Ollama answers there",
+    "tls_refused": TLS_REMEDY,
+    "unauthorised": "set OLLAMA_API_KEY, run: ollama signin, or mend the access rules of a proxy before it",
     "unknown_host": "correct the option host or OLLAMA_HOST",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -16,6 +15,7 @@ from pytest_supportbench.agents.prompting import default_prompt, render
 from pytest_supportbench.agents.retries import DEFAULT_RETRIES, retried
 from pytest_supportbench.agents.strict_schema import strict, without_nulls
 from pytest_supportbench.agents.turn_schema import turn_schema
+from pytest_supportbench.clock import now
 from pytest_supportbench.errors import AgentFailure, UsageError
 from pytest_supportbench.protocol import Observation, Reply
 
@@ -55,7 +55,7 @@ class OpenAIAgent(BaseAgent):
         super().__init__(spec, root)
         try:
             # These import the optional client.
-            from pytest_supportbench.agents import openai_access, openai_answers, openai_faults  # noqa: PLC0415
+            from pytest_supportbench.agents import openai_access, openai_answers, openai_causes, openai_faults  # noqa: PLC0415
         except ImportError as error:
             msg = f"agent {spec.raw!r} needs the package {error.name or 'openai'!r}"
             raise UsageError(f'{msg}; run: pip install "pytest-supportbench[openai]"') from None
@@ -79,11 +79,13 @@ class OpenAIAgent(BaseAgent):
         }
         self._effort: str | None = spec.option("reasoning_effort", None)
         self._prices = openai_answers.Prices(*(_price(spec, f"{name}_price") for name in ("input", "output")))
-        self._place = openai_faults.Place(
+        sent = [self._access.key_env] if self._access.key else [variable for _, variable in spec.headers]
+        self._place = openai_causes.Place(
             address=self._access.shown,
             model=spec.target,
             timeout=self._timeout,
-            key_env=self._access.key_env,
+            key_env=" and ".join(sent) or self._access.key_env,
+            key_sent=bool(sent),
             max_tokens=self._options["max_tokens"],
             token_field=self._token_field,
         )
@@ -172,12 +174,16 @@ class OpenAIAgent(BaseAgent):
 
         def attempt() -> Completion:
             seconds = self._timeout if time_left is None else min(self._timeout, time_left())
-            start = time.monotonic()
+            start = now()
             try:
                 response = completions.create(**body, timeout=self._limits(seconds))
             except self._faults.FAULTS as error:
+                own = self._faults.malformed_by(error)
+                if own is not None:
+                    unread: Completion = self._answers.unread(own)
+                    return unread
                 if time_left is not None and time_left() == 0:
-                    waited = f"{self._place.address} had not answered after {time.monotonic() - start:.1f} s"
+                    waited = f"{self._place.address} had not answered after {now() - start:.1f} s"
                     raise AgentFailure(f"{waited} when the time of the episode was over") from error
                 raise self._faults.to_raise(error, self._place) from error
             data: bytes = response.http_response.content
@@ -185,11 +191,12 @@ class OpenAIAgent(BaseAgent):
             return completion
 
         completion, retries = retried(attempt, retries=self._retries, time_left=time_left)
-        self._served = {
-            "served_model": completion.model,
-            "system_fingerprint": completion.system_fingerprint,
-        }
         answer = completion.answer
+        if completion.model or answer.unreadable is None:
+            self._served = {
+                "served_model": completion.model,
+                "system_fingerprint": completion.system_fingerprint,
+            }
         usage = answer.usage.model_copy(update={"retries": retries})
         return Answer(answer.text, usage, answer.calls, answer.unreadable)
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
 
+from pytest_supportbench.agents.bounded_body import HEADERS, MAX_BYTES, bounded, packed
+from pytest_supportbench.agents.trust import certificates_unusable
+from pytest_supportbench.clock import now
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.secret_values import address_secrets, sent_secrets, with_variables
 
 if TYPE_CHECKING:
     from pytest_supportbench.agents.spec import AgentSpec
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
-MAX_BYTES: Final = 8_000_000
-"""No chat completion of ours comes near; more than this is not read."""
-
 NO_KEY: Final = "none"
 
 _OWN_HOSTS: Final = (".openai.com", ".openai.azure.com")
@@ -31,7 +31,8 @@ _OWN_HOSTS: Final = (".openai.com", ".openai.azure.com")
 class Access:
     """The address and what goes along with each request.
 
-    ``key`` is ``None`` where there is none. ``missing`` names the environment variables that should have held
+    ``key`` is ``None`` where there is none. ``headers`` have name and value, ``variables`` name what held each header's
+    value. ``missing`` names the environment variables that should have held
     something. ``shown`` is the address as messages may quote it.
     """
 
@@ -40,6 +41,7 @@ class Access:
     key: str | None
     headers: tuple[tuple[str, str], ...]
     missing: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def host(self) -> str:
@@ -59,15 +61,11 @@ class Access:
 
     def secrets(self) -> tuple[str, ...]:
         """Return key, header values, and what the address and the client's own variable for headers may hide."""
-        parts = urlsplit(self.url)
-        hidden = [unquote(parts.username or ""), unquote(parts.password or ""), parts.password or ""]
-        hidden += [value for _, value in parse_qsl(parts.query)]
-        hidden += [
-            line.partition(":")[2].strip() for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
-        ]
-        bearers = [value.rpartition(" ")[2] for _, value in self.headers]
-        found = (self.key or "", *(value for _, value in self.headers), *bearers, *hidden)
-        return tuple(dict.fromkeys(value for value in found if value))
+        lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+        custom = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        headers = with_variables(self.headers, self.variables)
+        sent = sent_secrets([*headers, *custom, *parse_qsl(urlsplit(self.url).query)])
+        return (*((self.key,) if self.key else ()), *sent, *address_secrets(self.url))
 
 
 def access_of(spec: AgentSpec) -> Access:
@@ -85,6 +83,7 @@ def access_of(spec: AgentSpec) -> Access:
         key=key,
         headers=tuple((name, value) for name, _, value in headers if value),
         missing=tuple(variable for _, variable, value in headers if not value),
+        variables=spec.headers,
     )
     if key is None and not headers and not _is_loopback(access.host):
         return Access(url, key_env, None, (), (key_env,))
@@ -128,25 +127,20 @@ def _is_loopback(host: str) -> bool:
 
 
 class TooLongError(httpx2.RequestError):
-    """The server sent more than any completion has."""
+    """The server sent more than any completion has, or may send it: a compressed answer has no bound."""
 
 
 class _Bounded(httpx2.SyncByteStream):
-    """Passes a body on until it is too long, or its time is over: a read time-out alone lets drops pass for ever."""
+    """A body that is bounded in size and in time."""
 
     def __init__(self, stream: httpx2.SyncByteStream, deadline: float) -> None:
         self._stream = stream
         self._deadline = deadline
 
     def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self._stream:
-            size += len(part)
-            if size > MAX_BYTES:
-                raise TooLongError(f"more than {MAX_BYTES:,} bytes")
-            if time.monotonic() > self._deadline:
-                raise httpx2.ReadTimeout("the answer did not end in time")
-            yield part
+        too_long = TooLongError(f"more than {MAX_BYTES:,} bytes")
+        late = httpx2.ReadTimeout("the answer did not end in time")
+        return bounded(self._stream, self._deadline, too_long, late)
 
     def close(self) -> None:
         self._stream.close()
@@ -157,25 +151,34 @@ def _start(request: httpx2.Request) -> None:
     if request.headers.get("Authorization") == f"Bearer {NO_KEY}":
         del request.headers["Authorization"]
     seconds = request.extensions.get("timeout", {}).get("read") or float("inf")
-    request.extensions["supportbench_deadline"] = time.monotonic() + seconds
+    request.extensions["supportbench_deadline"] = now() + seconds
 
 
 def _bound(response: httpx2.Response) -> None:
+    if packed(response.headers):
+        raise TooLongError("a compressed answer, which nobody asked for")
     if isinstance(response.stream, httpx2.SyncByteStream):
         response.stream = _Bounded(response.stream, response.request.extensions["supportbench_deadline"])
 
 
 def connect(access: Access, timeout: openai.Timeout) -> openai.OpenAI:
-    """Return the official client: no retries of its own, no redirects that could carry the key elsewhere."""
+    """Return the official client: no retries of its own, no redirects that could carry the key elsewhere.
+
+    Raises `UsageError` where the certificates of the environment cannot be loaded.
+    """
     parts = urlsplit(access.url)
+    try:
+        http_client = openai.DefaultHttpxClient(
+            follow_redirects=False, event_hooks={"request": [_start], "response": [_bound]}
+        )
+    except OSError as error:
+        raise certificates_unusable(access.shown, error) from None
     return openai.OpenAI(
         api_key=access.key or NO_KEY,
         base_url=urlunsplit(parts._replace(query="", fragment="")),
         default_query=dict(parse_qsl(parts.query)),
         max_retries=0,
         timeout=timeout,
-        default_headers={"Accept-Encoding": "identity", **dict(access.headers)},
-        http_client=openai.DefaultHttpxClient(
-            follow_redirects=False, event_hooks={"request": [_start], "response": [_bound]}
-        ),
+        default_headers={**HEADERS, **dict(access.headers)},
+        http_client=http_client,
     )

@@ -12,8 +12,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from pytest_supportbench.agents.fault_text import MAX_DETAIL_CHARS
+from pytest_supportbench.agents.model_servers import is_stream, not_understood
 from pytest_supportbench.agents.native_tools import Answer, NativeCall
-from pytest_supportbench.agents.openai_faults import Place, fault, said_in, said_to_raise
+from pytest_supportbench.agents.openai_causes import Place
+from pytest_supportbench.agents.openai_faults import fault, malformed_in, said_in, said_to_raise
 from pytest_supportbench.protocol import Unreadable, Usage
 
 MAX_COUNT: Final = 10**12
@@ -22,6 +24,29 @@ MAX_COUNT: Final = 10**12
 _MILLION: Final = 1_000_000
 _COST_DIGITS: Final = 9
 _SERVER_ERROR: Final = 500
+_COMPLETE: Final = frozenset(
+    {
+        "end_turn",
+        "eos",
+        "eos_token",
+        "function_call",
+        "refusal",
+        "stop",
+        "stop_sequence",
+        "tool_calls",
+        "tool_use",
+    }
+)
+"""Why a model stops by itself, in the words of OpenAI, TGI and gateways to Anthropic and Google, in any case."""
+
+_CUT: Final = {
+    "content_filter": "content_filter",
+    "length": "reply_truncated",
+    "max_tokens": "reply_truncated",
+    "model_context_window_exceeded": "context_overflow",
+}
+_MALFORMED: Final = ("malformed_function_call", "unexpected_tool_call")
+"""Google's words for a model that wrote a call amiss, perhaps behind others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,35 +78,59 @@ def read(data: bytes, place: Place, prices: Prices) -> Completion:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
-        begun = data[:80].decode("utf-8", "replace")
-        raise fault("not_json", f"it begins with {begun!r}" if data else "it is empty", place) from error
+        text = data.decode("utf-8", "replace")
+        cause = "streamed" if is_stream(text) else "not_json"
+        raise fault(cause, f"it begins with {text[:80]!r}" if data else "it is empty", place) from error
     if not isinstance(body, dict):
         raise fault("invalid_response", f"a {type(body).__name__}", place)
     if body.get("error"):
-        raise _refused(body, place)
+        return _refused(body, place)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise fault("invalid_response", "no choice with a message", place)
     if choice.get("error"):
-        raise _refused(choice, place)
+        return _refused(choice, place)
     usage = _usage(body.get("usage"), prices)
-    reason = choice.get("finish_reason")
-    if reason == "length":
-        raise fault("reply_truncated", _cut(usage, place), place)
-    if reason == "content_filter":
-        raise fault("content_filter", "", place)
-    answer = Answer(_text(message.get("content")), usage, _calls(message, place), _refusal(message))
+    own = _refuse_incomplete(choice.get("finish_reason"), usage, place) or _refusal(message)
+    answer = Answer(_text(message.get("content")), usage, _calls(message, place), own)
     return Completion(answer, _word(body.get("model")), _word(body.get("system_fingerprint")))
 
 
-def _refused(body: dict[str, Any], place: Place) -> Exception:
-    """Return what to raise for an error that came with the status 200, as gateways send it."""
+def unread(own: Unreadable) -> Completion:
+    """Return what stands in the place of a completion where the server could not read what the model wrote."""
+    return Completion(Answer("", Usage(), unreadable=own), None, None)
+
+
+def _refuse_incomplete(reason: Any, usage: Usage, place: Place) -> Unreadable | None:
+    """Raise `InfrastructureError` unless the model stopped by itself; servers that give no reason are believed.
+
+    Returned is what the model itself wrote amiss.
+    """
+    word = "stop" if reason is None else str(reason)[:MAX_DETAIL_CHARS].casefold()
+    if word in _COMPLETE:
+        return None
+    if any(known in word for known in _MALFORMED):
+        return not_understood(f"finish_reason: {word}", "")
+    cause = _CUT.get(word, "reply_incomplete")
+    detail = {"reply_truncated": _cut(usage, place), "reply_incomplete": f"finish_reason: {word}"}
+    raise fault(cause, detail.get(cause, ""), place)
+
+
+def _refused(body: dict[str, Any], place: Place) -> Completion:
+    """Raise what an error amounts to that came with the status 200, as gateways send it.
+
+    Returned is only what the model itself wrote amiss.
+    """
     inner = body["error"]
     code = inner.get("code") if isinstance(inner, dict) else None
     status = code if isinstance(code, int) and code >= _SERVER_ERROR - 100 else _SERVER_ERROR
-    return said_to_raise(said_in(body, status), place)
+    said = said_in(body, status)
+    own = malformed_in(said)
+    if own is None:
+        raise said_to_raise(said, place)
+    return unread(own)
 
 
 def _text(content: Any) -> str:

@@ -5,32 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import psutil
 
-MARK: Final = "SUPPORTBENCH_PROCESS"
-"""The environment variable by which processes that left their parent are found again."""
+from pytest_supportbench.agents.pipes import CHUNK, readiness, there, unread
+from pytest_supportbench.agents.process_tree import MARK, killed, sweep
+from pytest_supportbench.clock import now
 
 STDERR_CHARS: Final = 20_000
 """How much of the end of a process's standard error is kept."""
 
 SETTLE_SECONDS: Final = 0.01
-"""After a line a process is watched this long for another one, which would be taken for the next answer."""
+"""After a line a process is watched this long for another one, which belongs to the same reply."""
 
-_CHUNK: Final = 65_536
+_FIRST_LOOK_SECONDS: Final = 0.0001
 _POLL_SECONDS: Final = 0.1
 _ORPHAN_SECONDS: Final = 0.5
 _EXIT_SECONDS: Final = 1.0
-_END_SECONDS: Final = 5.0
-_SWEEPS: Final = 5
 
 
 class Ended(Exception):  # noqa: N818 - a value for whoever explains it
@@ -53,6 +50,14 @@ class Flooded(Exception):  # noqa: N818 - a value for whoever explains it
         super().__init__()
         self.data = data
         self.lines = lines
+
+
+class Unasked(Exception):  # noqa: N818 - a value for whoever explains it
+    """The process wrote ``data`` before it could know what it is asked."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
 
 
 class Tail:
@@ -86,13 +91,14 @@ class Tail:
 class LineProcess:
     """A running process with its three streams, each served by a daemon thread of its own.
 
-    ``max_bytes`` bounds a line. ``mark`` goes into the environment of the process and of all that it starts. Raises
-    `OSError` where the program cannot be started.
+    ``max_bytes`` bounds a line. ``mark`` goes into the environment of the process and of all that it starts.
+    ``episode`` is for whoever asks: the one that was served last. Raises `OSError` where the program cannot be started.
     """
 
     def __init__(self, words: Sequence[str], folder: Path, mark: str, max_bytes: int) -> None:
         self.stderr = Tail()
         self.answered = 0
+        self.episode: str | None = None
         self._mark = mark
         self._max = max_bytes
         self._changed = threading.Condition()
@@ -121,7 +127,7 @@ class LineProcess:
             thread.start()
 
     def _write(self) -> None:
-        stream = _there(self._popen.stdin)
+        stream = there(self._popen.stdin)
         with contextlib.suppress(OSError, ValueError):
             while (data := self._outbox.get()) is not None:
                 view = memoryview(data)
@@ -131,10 +137,16 @@ class LineProcess:
                     view = view[written:]
 
     def _read(self) -> None:
-        stream = _there(self._popen.stdout)
+        stream = there(self._popen.stdout)
+        wait_until_readable = readiness(stream)
         with contextlib.suppress(OSError, ValueError), stream:
-            while data := stream.read(_CHUNK):
+            while True:
+                early = wait_until_readable()
                 with self._changed:
+                    # Read under the lock, so that whoever finds the pipe empty has everything in the buffer.
+                    data = stream.read(CHUNK) if early is None else early
+                    if not data:
+                        break
                     self._buffer += data
                     self._changed.notify_all()
                     # Whoever floods has to wait until somebody reads, or ends the process.
@@ -149,9 +161,9 @@ class LineProcess:
             self._changed.notify_all()
 
     def _drain(self) -> None:
-        stream = _there(self._popen.stderr)
+        stream = there(self._popen.stderr)
         with contextlib.suppress(OSError, ValueError), stream:
-            while data := stream.read(_CHUNK):
+            while data := stream.read(CHUNK):
                 self.stderr.write(data)
 
     @property
@@ -174,11 +186,13 @@ class LineProcess:
     def ask(self, line: bytes, time_left: Callable[[], float]) -> bytes:
         """Send a line and return the line that comes back; blank ones do not count.
 
-        The last line of a process that ends with status 0 needs no line end. Raises `TimeoutError`, `Ended` and
-        `Flooded`; after each of them the process is good for nothing but `end`.
+        The last line of a process that ends with status 0 needs no line end. Raises `TimeoutError`, `Ended`, `Flooded`
+        and `Unasked`; after each of them the process is good for nothing but `end`.
         """
         self._sent = 0
-        self._outbox.put(line + b"\n")
+        self._outbox.put(line[:-1])
+        self._wait_until_read(len(line) - 1, time_left)
+        self._outbox.put(line[-1:] + b"\n")
         with self._changed:
             answer = self._awaited(time_left)
             if answer is not None:
@@ -189,6 +203,27 @@ class LineProcess:
             answer = self._last_line()
         self.answered += 1
         return answer
+
+    def _wait_until_read(self, size: int, time_left: Callable[[], float]) -> None:
+        """Wait until the process has read a request without its last character.
+
+        It cannot have answered yet, and before it read on it wrote whatever it had to say to the request before. So no
+        line that comes late is taken for the answer to this request. Raises `Unasked` for it.
+        """
+        pause = _FIRST_LOOK_SECONDS
+        while True:
+            with self._changed:
+                taken = self._sent == size and unread(self._popen.stdin) <= 0
+                if taken and unread(self._popen.stdout) > 0:
+                    taken = False  # the reader has not come to it yet
+                if self._buffer.strip():
+                    raise Unasked(self.surplus())
+                if taken or self._eof or self.gone:
+                    return
+            if time_left() <= 0:
+                raise TimeoutError
+            time.sleep(pause)
+            pause = min(2 * pause, SETTLE_SECONDS)
 
     def _awaited(self, time_left: Callable[[], float]) -> bytes | None:
         """Return the next line, or ``None`` at the end of the output."""
@@ -205,8 +240,8 @@ class LineProcess:
             self._changed.wait(min(left, _POLL_SECONDS))
             if self.gone:
                 # Something that it started may hold its output open, and then no end of it ever comes.
-                orphaned = orphaned or time.monotonic()
-                self._eof |= time.monotonic() - orphaned > _ORPHAN_SECONDS
+                orphaned = orphaned or now()
+                self._eof |= now() - orphaned > _ORPHAN_SECONDS
 
     def _line(self) -> bytes | None:
         """Take the next line that is not blank out of the buffer."""
@@ -220,80 +255,27 @@ class LineProcess:
 
     def _last_line(self) -> bytes:
         """Return the line without a line end of a process that ended well."""
-        end = time.monotonic() + _EXIT_SECONDS
-        while not self.gone and time.monotonic() < end:
+        end = now() + _EXIT_SECONDS
+        while not self.gone and now() < end:
             time.sleep(SETTLE_SECONDS)
         ran_on = not self.gone
-        untouched = self._unread() == self._sent
+        untouched = unread(self._popen.stdin) == self._sent
         status = self.end()
         line = self.surplus()
         if ran_on or status != 0 or not line:
             raise Ended(None if ran_on else status, untouched=untouched)
         return line
 
-    def _unread(self) -> int:
-        """Return how many bytes of the request wait to be read; -1 where the system does not tell."""
-        try:
-            import fcntl  # noqa: PLC0415 - Windows has none
-            import termios  # noqa: PLC0415 - likewise
-
-            found = fcntl.ioctl(_there(self._popen.stdin), termios.FIONREAD, bytes(4))
-        except (ImportError, OSError, ValueError):
-            return -1
-        return int.from_bytes(found, sys.byteorder)
-
     def end(self) -> int:
         """Kill the process with all that it started, and return its exit status: its own if it was gone before."""
         with self._ending:
             if self._status is None:
-                self._status = _killed(self._popen, self._process)
+                self._status = killed(self._popen, self._process)
                 sweep(self._mark)
                 self._outbox.put(None)
                 self._stop_reading()
                 for thread in self._threads:
                     thread.join(_EXIT_SECONDS)
                 with contextlib.suppress(OSError):
-                    _there(self._popen.stdin).close()
+                    there(self._popen.stdin).close()
             return self._status
-
-
-def _there(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
-
-
-def _killed(popen: subprocess.Popen[bytes], process: psutil.Process) -> int:
-    """Kill a process that nobody waited for yet, its group and its descendants; return its exit status."""
-    family: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        family = process.children(recursive=True)
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(OSError):
-            os.killpg(popen.pid, signal.SIGKILL)
-    popen.kill()
-    for member in family:
-        with contextlib.suppress(psutil.Error):
-            member.kill()
-    try:
-        return popen.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        return -int(signal.SIGTERM)
-
-
-def sweep(mark: str) -> None:
-    """Kill every process whose mark begins so, such as one that left its parent and its session."""
-    for _ in range(_SWEEPS):
-        found = [process for process in psutil.process_iter() if _mark_of(process).startswith(mark)]
-        if not found:
-            return
-        for process in found:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(found, timeout=_EXIT_SECONDS)
-
-
-def _mark_of(process: psutil.Process) -> str:
-    try:
-        return str(process.environ().get(MARK, ""))
-    except (psutil.Error, OSError, ValueError):
-        return ""

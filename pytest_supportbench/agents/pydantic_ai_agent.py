@@ -6,13 +6,12 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.framework import FrameworkAgent, briefing, need_package
-from pytest_supportbench.agents.framework_faults import explain
 from pytest_supportbench.agents.python_callable import private
-from pytest_supportbench.errors import InfrastructureError, UsageError
+from pytest_supportbench.errors import UsageError
 from pytest_supportbench.protocol import Observation, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from pytest_supportbench.agents.base import Case, EpisodeTools
@@ -26,8 +25,6 @@ TASK: Final = (
 )
 """What stands after the user's own instructions."""
 
-_MODEL_CODE: Final = ("pydantic_ai/models",)
-
 
 class PydanticAIAgent(FrameworkAgent):
     """Runs the agent once for each reply, with its own instructions, model, settings and tools.
@@ -37,6 +34,7 @@ class PydanticAIAgent(FrameworkAgent):
     same name, and the decision that of its output type.
     """
 
+    model_code = ("pydantic_ai/models",)
     shapes = "name a pydantic_ai.Agent, or a function without parameters that returns one"
 
     def __init__(self, spec: AgentSpec, root: Path) -> None:
@@ -84,28 +82,36 @@ class PydanticAIAgent(FrameworkAgent):
 
     def asker(self, case: Case) -> Callable[[Observation], Any]:
         """Return what replies in one episode, with that episode's tools."""
-        return lambda observation: self.guarded(self._answer(private(observation), case.tools))
+        return lambda observation: self._asked(observation, case.tools)
 
     def reply(self, observation: Observation, /) -> Any:
         """Return the reply to an observation outside any episode, without tools that it could call."""
-        return self.guarded(self._answer(private(observation), None))
+        return self._asked(observation, None)
 
-    async def _answer(self, observation: Observation, tools: EpisodeTools | None) -> Reply:
-        """Run the agent on an observation and return its decision with the tokens of the whole run."""
+    def _asked(self, observation: Observation, tools: EpisodeTools | None) -> Awaitable[Reply]:
+        said: list[Any] = []
+        answer = self._answer(private(observation), tools, said)
+        return self.guarded(answer, lambda: self._parts.stop_reason(said))
+
+    async def _answer(self, observation: Observation, tools: EpisodeTools | None, said: list[Any]) -> Reply:
+        """Run the agent on an observation and return its decision with the tokens of the whole run.
+
+        The messages of the run come into ``said``, whatever becomes of it.
+        """
         company, case = briefing(observation, TASK)
-        run = await self._parts.run(
-            self._agent, observation, tools, instructions=company, prompt=case, deps=self._deps(observation)
+        run, step = await self._parts.run(
+            self._agent,
+            observation,
+            tools,
+            said,
+            instructions=company,
+            prompt=case,
+            deps=self._deps(observation),
         )
         spent = run.usage
-        usage = Usage(
+        usage = Usage.reported(
             prompt_tokens=spent.input_tokens or None,
             completion_tokens=spent.output_tokens or None,
             cost=spent.cost,
         )
-        return Reply(turn=run.output.model_dump(), usage=usage)
-
-    def explain(self, error: BaseException) -> InfrastructureError | None:
-        """Return the infrastructure error for a failure of the model's provider."""
-        model = getattr(error, "model_name", None) or self.model()
-        where = f"{self.spec.raw}, model {model!r}" if model else self.spec.raw
-        return explain(error, where, _MODEL_CODE)
+        return Reply(turn=run.output.model_dump(), usage=usage, step=step)

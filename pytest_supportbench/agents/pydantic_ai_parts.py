@@ -6,23 +6,36 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
+from pydantic_ai import capture_run_messages
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from pytest_supportbench.agents.framework import outcome
+from pytest_supportbench.protocol import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.run import AgentRunResult
 
     from pytest_supportbench.agents.base import EpisodeTools
     from pytest_supportbench.protocol import Observation
 
-__all__ = ["AbstractAgent", "EpisodeToolset", "decision_type", "has_validators", "keys", "model_name", "run"]
+__all__ = [
+    "AbstractAgent",
+    "EpisodeToolset",
+    "decision_type",
+    "has_validators",
+    "keys",
+    "model_name",
+    "run",
+    "stop_reason",
+]
 
 _OBJECT: Final = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
 """The environment judges arguments itself, so that a bad call is recorded; they only must be an object."""
@@ -34,6 +47,7 @@ class EpisodeToolset(AbstractToolset[Any]):
     def __init__(self, tools: EpisodeTools | None) -> None:
         self._tools = tools
         self._infos = tools.infos if tools is not None else ()
+        self._numbers: dict[tuple[str | None, int], int] = {}
 
     @property
     def id(self) -> str:
@@ -47,6 +61,7 @@ class EpisodeToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the tools; each runs alone, so that calls happen in the order in which the model made them."""
+        self._numbers.setdefault((ctx.run_id, ctx.run_step), len(self._numbers) + 1)
         return {
             info.name: ToolsetTool(
                 toolset=self,
@@ -66,9 +81,23 @@ class EpisodeToolset(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Mapping[str, Any]:
         """Execute a call in the environment and return what came of it."""
-        del ctx, tool
+        del tool
         assert self._tools is not None
-        return outcome(self._tools.call(name, tool_args))
+        return outcome(self._tools.call(name, tool_args, self._step(ctx.run_id, ctx.messages)))
+
+    def deciding(self, made: AgentRunResult[Any]) -> Step:
+        """Return the step whose message a run's decision stands in, which is its last."""
+        return self._step(made.run_id, made.all_messages())
+
+    def _step(self, run: str | None, messages: Sequence[ModelMessage]) -> Step:
+        """Return the step that a run is at: its newest message of the model. Only text beside calls is a draft."""
+        newest = _newest(messages)
+        parts = (
+            newest.parts if newest and any(isinstance(part, ToolCallPart) for part in newest.parts) else ()
+        )
+        text = "\n".join(part.content for part in parts if isinstance(part, TextPart) and part.content)
+        number = max((number for (of, _), number in self._numbers.items() if of == run), default=1)
+        return Step(number=number, draft=text)
 
 
 def decision_type(observation: Observation) -> type[BaseModel]:
@@ -94,12 +123,15 @@ async def run(
     agent: AbstractAgent[Any, Any],
     observation: Observation,
     tools: EpisodeTools | None,
+    said: list[ModelMessage],
     *,
     instructions: str,
     prompt: str,
     deps: Any,
-) -> AgentRunResult[Any]:
+) -> tuple[AgentRunResult[Any], Step]:
     """Run the user's agent with the episode's tools in the place of its own of the same name.
+
+    Return what came of it, and the step in which it decided; ``said`` gets its messages, also where it raises.
 
     The model is entered, so that the connections that it opened are closed in the event loop that they belong to.
     """
@@ -110,13 +142,28 @@ async def run(
         model = getattr(_innermost(agent), "model", None)
         if isinstance(model, Model):
             await stack.enter_async_context(model)
-        return await agent.run(
+        stack.callback(said.extend, stack.enter_context(capture_run_messages()))
+        made = await agent.run(
             prompt,
             output_type=decision_type(observation),
             instructions=instructions,
             deps=deps,
             infer_name=False,
         )
+    return made, episode.deciding(made)
+
+
+def stop_reason(messages: Sequence[ModelMessage]) -> object:
+    """Return why the newest message of the model ended, in the provider's word where that is known."""
+    newest = _newest(messages)
+    if newest is None:
+        return None
+    details = newest.provider_details or {}
+    return details.get("finish_reason") or (None if "refusal" in details else newest.finish_reason)
+
+
+def _newest(messages: Sequence[ModelMessage]) -> ModelResponse | None:
+    return next((item for item in reversed(messages) if isinstance(item, ModelResponse)), None)
 
 
 def _innermost(agent: AbstractAgent[Any, Any]) -> AbstractAgent[Any, Any]:

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent
-from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
+from pytest_supportbench.errors import (
+    RESERVED_CAUSES,
+    AgentFailure,
+    InfrastructureError,
+    UsageError,
+    is_interrupt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +45,9 @@ class PythonAgent(BaseAgent):
         super().__init__(spec, root)
         module_name, _, path = spec.target.partition(":")
         module = load_module(spec, module_name, root)
-        self._source = getattr(module, "__file__", None)
+        self._digest = file_digest(
+            getattr(module, "__file__", None)
+        )  # now: later the file may be another one
         found = attribute_of(spec, module, path, _SHAPES)
         made = _made(spec, found)
         if made is not found and inspect.isroutine(found) and not callable(getattr(made, "reply", made)):
@@ -64,10 +72,10 @@ class PythonAgent(BaseAgent):
             return self._await(own)
         try:
             result = self._reply(own)
-        except (AgentFailure, InfrastructureError):
-            raise
-        except (Exception, SystemExit) as error:
-            raise AgentFailure(traceback_text(error)) from error
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            raise own_failure(error) from error
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()
@@ -76,17 +84,18 @@ class PythonAgent(BaseAgent):
         return result
 
     async def _await(self, observation: Observation) -> Any:
+        import asyncio  # noqa: PLC0415 - only asynchronous agents pay for the import
+
         try:
             return await self._reply(observation)
-        except (AgentFailure, InfrastructureError):
-            raise
-        except (Exception, SystemExit) as error:
-            raise AgentFailure(traceback_text(error)) from error
+        except (asyncio.CancelledError, GeneratorExit):
+            raise  # whoever waits knows whether its time was over
+        except BaseException as error:
+            raise own_failure(error) from error
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none."""
-        digest = file_digest(self._source)
-        return {**super().fingerprint(), "target": self.spec.target, "module_sha256": digest}
+        return {**super().fingerprint(), "target": self.spec.target, "module_sha256": self._digest}
 
 
 def file_digest(source: str | None) -> str | None:
@@ -123,7 +132,9 @@ def load_module(spec: AgentSpec, name: str, root: Path) -> ModuleType:
             )
             raise UsageError(msg) from None
         raise broken(spec, f"importing {name!r} failed", error) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise broken(spec, f"importing {name!r} failed", error) from error
 
 
@@ -164,7 +175,9 @@ def _made(spec: AgentSpec, value: Any) -> Any:
         pass  # some built-in classes publish no signature; calling them tells
     try:
         return value(**options)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise broken(spec, f"calling {spec.target} to make the agent failed", error) from error
 
 
@@ -181,15 +194,12 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 def reply_of(spec: AgentSpec, value: Any) -> Callable[[Observation], Any]:
     """Return the ``reply`` of an object, else the callable itself; raises `UsageError` where there is neither."""
     reply = getattr(value, "reply", value)
+    what = spec.raw if spec.kind == "fixture" else spec.target
     if callable(reply) and not inspect.isclass(reply):
         if not _takes_one(reply):
-            raise UsageError(
-                f"agent {spec.raw!r}: {spec.target} cannot be called with one argument; {_PARAMETER}"
-            )
+            raise UsageError(f"agent {spec.raw!r}: {what} cannot be called with one argument; {_PARAMETER}")
         return reply  # type: ignore[no-any-return]
-    raise UsageError(
-        f"agent {spec.raw!r}: {spec.target} is a {type(value).__name__}, not callable; {_SHAPES}"
-    )
+    raise UsageError(f"agent {spec.raw!r}: {what} is a {type(value).__name__}, not callable; {_SHAPES}")
 
 
 def _no_factory(spec: AgentSpec, made: Any) -> UsageError:
@@ -205,6 +215,19 @@ def _no_factory(spec: AgentSpec, made: Any) -> UsageError:
 def broken(spec: AgentSpec, what: str, error: BaseException) -> UsageError:
     """Return the error for user code that raised where the agent was made."""
     return UsageError(f"agent {spec.raw!r}: {what}; mend this first:\n{traceback_text(error)}")
+
+
+def own_failure(error: BaseException, hidden: tuple[str, ...] = ()) -> AgentFailure | InfrastructureError:
+    """Return what an adapter raises for what the agent's code raised; only two errors of ours say more than that."""
+    if isinstance(error, AgentFailure):
+        return error
+    if not isinstance(error, InfrastructureError):
+        return AgentFailure(traceback_text(error, hidden))
+    if str(error.cause) in RESERVED_CAUSES:
+        return AgentFailure(
+            f"InfrastructureError with the cause {error.cause!r}, which is reserved; name another one"
+        )
+    return error
 
 
 def traceback_text(error: BaseException, hidden: tuple[str, ...] = ()) -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent, Case
 from pytest_supportbench.agents.today import digests_today
-from pytest_supportbench.cassette import AGENT_FILE, Miss, Playback, StoredAgent, Tapes, miss_error
+from pytest_supportbench.cassette import Miss, Playback, Tapes, miss_error
+from pytest_supportbench.cassette_agent import AGENT_FILE, read_agent
 from pytest_supportbench.cassette_changes import changes_in_words
-from pytest_supportbench.cassette_file import read
 from pytest_supportbench.cassette_key import identity
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.protocol import Observation, Reply
@@ -27,35 +27,37 @@ class ReplayAgent(BaseAgent):
     """Plays stored replies and asks nobody, whatever happens.
 
     With ``folder`` it stands in for the agent of ``spec``, which is not made: no package, key or server is needed.
+    ``source`` is the file of an object that Python code handed over, by which it can be told to be another one now.
     Otherwise the spec is ``replay:PATH``. Raises `UsageError` where PATH holds no agent, or several, and where the
     file that says who was recorded is damaged.
     """
 
     inline = True
 
-    def __init__(self, spec: AgentSpec, root: Path, *, folder: Path | None = None) -> None:
+    def __init__(
+        self, spec: AgentSpec, root: Path, *, folder: Path | None = None, source: str | None = None
+    ) -> None:
         self._stands_in = folder is not None
         self.tapes = Tapes(folder or agent_folder(spec, root))
         self._stored = self.tapes.agent()
         self._today: Mapping[str, str] = {}
-        self._unchecked = "the cassette alone was named"
-        without = self._stored.identity.get("options", {}).get("without") if self._stored else None
+        self._checked = "the cassette alone was named"
+        self._source = source
+        without = self._stored.without if self._stored else ""
         if without and not self._stands_in and not spec.without:
             # The recorded agent did not see everything, so what plays it must not either.
-            spec = replace(spec, options=(*spec.options, ("without", str(without))))
+            spec = replace(spec, options=(*spec.options, ("without", without)))
         super().__init__(spec, root)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the folder, which the spec does not hold."""
-        return partial(ReplayAgent, folder=self.tapes.folder if self._stands_in else None), (
-            self.spec,
-            self.root,
-        )
+        folder = self.tapes.folder if self._stands_in else None
+        return partial(ReplayAgent, folder=folder, source=self._source), (self.spec, self.root)
 
     def check(self) -> None:
         """Find out which model or code would answer today, where that can be had; its absence is no error."""
         if self._stands_in:
-            self._today, self._unchecked = digests_today(self.spec, self.root)
+            self._today, self._checked = digests_today(self.spec, self.root, self._source)
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return the fingerprint of who was recorded, marked as replayed."""
@@ -65,7 +67,7 @@ class ReplayAgent(BaseAgent):
             "replayed": "yes",
             "cassette": shown(self.tapes.folder, self.root),
             "record": "none",
-            "digest_checked": self._unchecked or "yes",
+            "digest_checked": self._checked,
         }
 
     def asker(self, case: Case) -> Callable[[Observation], Any]:
@@ -91,11 +93,14 @@ class ReplayAgent(BaseAgent):
         if self._stored is not None:
             return ""
         for path in sorted(self.tapes.folder.parent.glob(f"{self.spec.id}-*/{AGENT_FILE}"))[:MAX_SHOWN]:
-            other = read(path, StoredAgent)
+            other = read_agent(path.parent)
             if other is not None:
-                words = changes_in_words(other.identity, identity(self.spec))
+                words = changes_in_words(other.identity.model_dump(exclude_unset=True), identity(self.spec))
                 return f"; recorded was {path.parent.name}, and since then: {words}"
-        return "; this agent was never recorded there"
+        place = self.tapes.folder.parent
+        if not place.is_dir():
+            return f"; there is no folder {shown(place, self.root)!r} with cassettes"
+        return f"; this agent was never recorded in {shown(place, self.root)!r}"
 
 
 def shown(folder: Path, root: Path) -> str:

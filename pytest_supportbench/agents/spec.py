@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 import re
 import shlex
 from dataclasses import dataclass, replace
@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from pytest_supportbench.agents.kinds import COMMON, KINDS, Kind, Option
+from pytest_supportbench.agents.spec_guesses import guess, has_option, hint, nearest, shell_operator
+from pytest_supportbench.agents.spec_secrets import public
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 OptionValue: TypeAlias = int | float | bool | str
 
 MAX_SPEC_CHARS: Final = 2_000
 """A longer spec is a pasted accident; longer settings belong into an agent file."""
-
-_SECRET_VALUE: Final = re.compile(
-    r"((?:key|token|secret|passw|credential|auth)[\w-]*[=:\s]\s*)[^&\s]+", re.IGNORECASE
-)
-_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@")
 
 _FORM: Final = "write KIND[:TARGET][?key=value&...] or the path of an agent file"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -97,10 +94,11 @@ class AgentSpec:
         return dict(self.options).get(name, default)
 
 
-def parse_spec(text: str, root: Path) -> AgentSpec:
+def parse_spec(text: str, root: Path, here: Path | None = None) -> AgentSpec:
     """Return what ``text`` asks for: a known kind, else an existing agent file, else a registered name.
 
-    Relative paths are taken from ``root``. Raises `UsageError` that names the spec, the part and the remedy.
+    Relative paths are taken from ``here``, where the user typed them, if they lead to something there, else from
+    ``root``. Raises `UsageError` that names the spec, the part and the remedy.
     Whether a registered name exists, a model is installed or a module imports is not looked at here.
     """
     text = text.strip()
@@ -110,7 +108,8 @@ def parse_spec(text: str, root: Path) -> AgentSpec:
     word = re.split(r"[:?]", text, maxsplit=1)[0]
     shown = public(text)
     if word in KINDS and KINDS[word].verbatim:
-        return build_spec(shown, word, text if word in {"http", "https"} else text.partition(":")[2], {})
+        rest = text if word in {"http", "https"} else text.partition(":")[2]
+        return build_spec(shown, word, _from_root(rest, root, here) if word == "replay" else rest, {})
     head, mark, query = text.partition("?")
     if mark and not query:
         msg = f"agent {shown!r}: nothing follows the question mark; write ?key=value or drop it"
@@ -119,15 +118,21 @@ def parse_spec(text: str, root: Path) -> AgentSpec:
         _, colon, target = head.partition(":")
         if colon and not target:
             raise UsageError(f"agent {shown!r}: nothing follows the colon; {_FORM}")
+        if word == "local":
+            target = _from_root(target, root, here)
         return build_spec(shown, word, target, _pairs(shown, query))
-    path = root / text
-    if path.is_file():
-        from pytest_supportbench.agents.agent_file import read_agent_file  # noqa: PLC0415 - YAML only on use
+    return _without_kind(shown, head, query, root, root / _from_root(head, root, here))
 
-        return read_agent_file(text, path)
-    if head.endswith((".yaml", ".yml")) or "/" in word or "\\" in word:
-        return _file_with_options(shown, root / head, query)
-    if ":" in head or (mark and nearest(head, KINDS)):
+
+def _without_kind(shown: str, head: str, query: str, root: Path, path: Path) -> AgentSpec:
+    """Return the spec of an agent file or a registered name. Raises `UsageError` where it can be neither."""
+    word = head.partition(":")[0]
+    if meant := guess(head, root):
+        full = public(f"{meant}?{query}" if query else meant)
+        raise UsageError(f"agent {shown!r}: the kind is missing; write {full}")
+    if path.is_file() or head.endswith((".yaml", ".yml")) or "/" in word or "\\" in word:
+        return _from_file(shown, path, query)
+    if ":" in head or (query and nearest(head, KINDS)):
         raise UsageError(f"agent {shown!r}: {word!r} is no kind of agent; {hint(word, KINDS)}")
     if not _REGISTERED.fullmatch(head):
         raise UsageError(f"agent {shown!r}: a name has letters, digits, '.', '_' and '-' only; {_FORM}")
@@ -135,9 +140,16 @@ def parse_spec(text: str, root: Path) -> AgentSpec:
     return AgentSpec(raw=shown, kind="registered", target=head, options=options)
 
 
-def _file_with_options(raw: str, path: Path, query: str) -> AgentSpec:
-    """Return the spec of an agent file with an ablation behind it, which stands for a variant of the same agent."""
-    if not query or not path.is_file():
+def _from_root(path: str, root: Path, here: Path | None) -> str:
+    """Return a path that leads from ``root`` to what it leads to from ``here``, if that exists; else as it is."""
+    if not path or here is None or here == root or not (here / path).exists():
+        return path
+    return os.path.relpath(here / path, root)
+
+
+def _from_file(raw: str, path: Path, query: str) -> AgentSpec:
+    """Return the spec of an agent file; an ablation behind it stands for a variant of the same agent."""
+    if not path.is_file():
         raise UsageError(f"agent {raw!r}: there is no file {str(path)!r}; {_FORM}")
     from pytest_supportbench.agents.agent_file import read_agent_file  # noqa: PLC0415 - YAML only on use
 
@@ -203,38 +215,14 @@ def _check_target(raw: str, kind: str, known: Kind, target: str) -> None:
             raise UsageError(f"agent {raw!r}: {error}; close the quotation marks") from None
         if not words:
             raise UsageError(f"agent {raw!r}: there is no program; write e.g. {known.example}")
-
-
-def public(text: str) -> str:
-    """Return a spec as messages may quote it: no passwords, no query of a URL, no values named like secrets."""
-    if text.startswith(("http:", "https:")):
-        text = re.split(r"[?#]", text, maxsplit=1)[0]
-    return blanked(text)
-
-
-def blanked(text: str) -> str:
-    """Return a text without passwords in URLs and without values named like secrets."""
-    return _SECRET_VALUE.sub(r"\1***", _USERINFO.sub("***@", text))
-
-
-def hidden(text: str) -> tuple[str, ...]:
-    """Return the values that `public` blanks in a command."""
-    found = [match[0][match.end(1) - match.start() :] for match in _SECRET_VALUE.finditer(text)]
-    found += [match[0].rstrip("@").rpartition(":")[2] for match in _USERINFO.finditer(text)]
-    return tuple(value.strip("'\"") for value in found)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean …?`` with the nearest known word, or nothing where none is near."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def hint(word: str, known: Mapping[str, object]) -> str:
-    """Return a remedy for an unknown word: the nearest known one where there is one, and all of them."""
-    close = difflib.get_close_matches(word, known, n=1)
-    guess = f"did you mean {close[0]!r}? " if close else ""
-    return f"{guess}known: {', '.join(sorted(known)) or 'none'}"
+        if operator := shell_operator(target):
+            msg = f"agent {raw!r}: no shell reads this, so {operator!r} would be an argument"
+            raise UsageError(
+                f"{msg}; write command:sh -c '…', or put it in quotation marks if it is meant so"
+            )
+    if kind in {"command", "replay"} and has_option(target, {**COMMON, **(known.options or {})}):
+        msg = f"agent {raw!r}: {kind!r} takes no options behind a question mark"
+        raise UsageError(f"{msg}; write an agent file with kind: {kind}, target: … and options: {{…}}")
 
 
 def _pairs(raw: str, query: str) -> dict[str, str]:
@@ -288,7 +276,8 @@ def _inferred(text: str) -> OptionValue:
 def _typed(option: Option, value: object) -> OptionValue | None:  # noqa: PLR0911 - one for each type
     """Return ``value`` in the option's type, ``None`` where it does not fit."""
     if option.several:
-        words = {word.strip() for word in value.split(",")} if isinstance(value, str) else set()
+        listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+        words = {word.strip() if isinstance(word, str) else "" for word in listed}
         return ",".join(sorted(words)) if words and words <= {*option.choices} else None
     if option.choices:
         word = str(value).lower() if isinstance(value, str | bool) else ""

@@ -23,15 +23,16 @@ _FINGERPRINTED: Final = ("command", "local", "ollama")
 _MODULES: Final = ("python", "pydantic-ai", "langchain")
 
 
-def digests_today(spec: AgentSpec, root: Path) -> tuple[dict[str, str], str]:
-    """Return the digests that can be had now, and in words why there is none.
+def digests_today(spec: AgentSpec, root: Path, source: str | None = None) -> tuple[dict[str, str], str]:
+    """Return the digests that can be had now, and in words how far they go, or why there is none.
 
     A model's digest is asked for once, within seconds; a module is looked at and not imported, a command not started.
-    Raises nothing where the package, the server or the file is not there.
+    ``source`` is the file of an object that Python code handed over. Raises nothing where the package, the server or
+    the file is not there.
     """
-    if spec.kind in _MODULES:
-        digest = file_digest(_origin(spec.target.partition(":")[0], root))
-        return ({"module_sha256": digest}, "") if digest else ({}, "its module is not here")
+    if spec.kind in _MODULES or source:
+        digest = file_digest(source or _origin(spec.target.partition(":")[0], root))
+        return ({"module_sha256": digest}, "module file only") if digest else ({}, "its module is not here")
     if spec.kind not in _FINGERPRINTED:
         return {}, f"agents of kind {spec.kind!r} have no digest"
     found: dict[str, str] = {}
@@ -47,7 +48,8 @@ def digests_today(spec: AgentSpec, root: Path) -> tuple[dict[str, str], str]:
             if spec.kind == "ollama":
                 agent.check()
             found.update(digests(agent.fingerprint()))
-            problem[0] = "" if found else "it has no digest"
+            enough = "named files only" if spec.kind == "command" else "yes"
+            problem[0] = enough if found else "it has no digest"
         except InfrastructureError as error:
             problem[0] = f"its server is not there ({error.cause})"
         except Exception:  # noqa: BLE001 - nothing that goes wrong here is of any consequence

@@ -76,15 +76,20 @@ def _check(dimension: str, check: Check) -> Iterator[str]:
     yield from wrapped(check.reason, "    because   ")
 
 
-def sections(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield titled sections: customer, account, conversation, expected beside actual, scores, agent output."""
+def sections(result: Result, told: str = "") -> Iterator[tuple[str, str]]:
+    """Yield titled sections: customer, account, conversation, expected beside actual, scores, agent output.
+
+    ``told`` is what the report says already: where the failure is in it, its checks and scores are not said again.
+    """
     name = _name(result)
     if result.score is None and not result.episode.turns:
         return  # nothing happened that would be worth a story
     yield f"{name}: customer", "\n".join(_customer(result))
     yield f"{name}: account and its changes", "\n".join(_account(result))
     yield f"{name}: conversation", "\n".join(_cut(list(_conversation(result))))
-    if result.score is not None:
+    if result.score is not None and failure_text(result) in told:
+        yield f"{name}: what held beside that", "\n".join(_cut(list(_expected(result, known=True))))
+    elif result.score is not None:
         yield f"{name}: expected beside actual", "\n".join(_cut(list(_expected(result))))
         yield f"{name}: scores", "\n".join(_table(result))
     if result.output:
@@ -166,14 +171,16 @@ def call_lines(call: CallRecord) -> Iterator[str]:
         yield from wrapped(f"{as_json(call.result)}{'' if call.error else fault}", "  ← ", "    ")
 
 
-def _expected(result: Result) -> Iterator[str]:
-    """Show what did not hold at length, and what held by name."""
+def _expected(result: Result, *, known: bool = False) -> Iterator[str]:
+    """Show what did not hold at length, unless the failure's text has made it ``known``, and what held by name."""
     assert result.score is not None
     held = []
     for name, dimension in result.score.dimensions.items():
         for check in dimension.checks:
             if check.passed is True:
                 held.append(f"{name} {check.id}")
+                continue
+            if known and check.passed is False and name != "explanation":
                 continue
             yield clean(f"{'✗' if check.passed is False else '?'} {name}: {check.id}")
             yield from wrapped(check.expected, "    expected  ")

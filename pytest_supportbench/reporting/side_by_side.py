@@ -108,8 +108,8 @@ def _changes(pair: Paired, *, verbose: bool) -> Iterator[str]:
     what = "mean pass rate of a scenario" if pair.trials > 1 else "strict pass"
     net = pair.difference * pair.scenarios
     yield (
-        f"    {what} {100 * pair.rate:.1f} % against {100 * pair.baseline_rate:.1f} %: "
-        f"{100 * pair.difference:+.1f} points, {round(net, 1):+g} scenarios"
+        f"    {what} {float(100 * pair.rate):.1f} % against {float(100 * pair.baseline_rate):.1f} %: "
+        f"{float(100 * pair.difference):+.1f} points, {round(float(net), 1):+g} scenarios"
     )
     better, worse = ("better in", "worse in") if pair.trials > 1 else ("fixed", "broken")
     counts = f"{better} {len(pair.fixed)}, {worse} {len(pair.broken)}, both pass {pair.both_pass}, "

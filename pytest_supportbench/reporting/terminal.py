@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from pytest_supportbench.comparison import Paired
@@ -12,6 +13,7 @@ from pytest_supportbench.reporting.side_by_side import compared
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share, case_of
 from pytest_supportbench.usage import Totals
+from pytest_supportbench.words import ZERO_TOLERANCE
 
 MAX_FAILURES: Final = 20
 _CLASSES: Final = (
@@ -48,11 +50,13 @@ def print_summary(
     comparisons: Sequence[Paired] = (),
     budget: Mapping[str, Any] | None = None,
     cassettes: Sequence[Mapping[str, Any]] = (),
+    alike: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print each agent's counts, the agents side by side, and the results file's path.
 
     ``early`` is ``None`` for a run that reached its end, else how many finished episodes it did not report.
-    ``budget`` and ``cassettes`` are what the closing line of the results file says of them.
+    ``budget`` and ``cassettes`` are what the closing line of the results file says of them. ``alike`` has the specs of
+    agents whose names tell too little of them.
     """
     suites = ", ".join(sorted({row["suite"] for row in rows})) or "nothing reported"
     reporter.section(f"supportbench: {suites}", sep="=", bold=True)
@@ -68,7 +72,9 @@ def print_summary(
         reporter.write_line(line)
     for summary in summaries:
         good = summary.passed.whole and summary.passed.part == summary.passed_of_all.whole
-        reporter.write_line(title(summary), bold=True, green=bool(good), red=not good)
+        reporter.write_line(
+            title(summary, alike.get(summary.agent, "")), bold=True, green=bool(good), red=not good
+        )
         for line in lines(summary, verbose=reporter.verbosity > 0):
             reporter.write_line(line)
     for line in compared(summaries, comparisons, verbose=reporter.verbosity > 0):
@@ -82,12 +88,24 @@ def print_summary(
         )
     own = [row["verdict"] for row in rows if row.get("own")]
     if own:
+        broken = own.count("error")
         reporter.write_line(
             f"run by your own tests: {counted(len(own), 'episode')}, "
             f"{counted(own.count('passed'), 'strict pass', 'strict passes')}"
+            + (f", {counted(broken, 'infrastructure error')}" if broken else "")
         )
     reporter.write_line("")
     reporter.write_line(f"results: {path}")
+
+
+def print_mistakes(reporter: Writer, mistakes: Mapping[str, int]) -> None:
+    """Print what kept items from running at all, which no traceback style hides; ``mistakes`` counts items by text."""
+    if not mistakes:
+        return
+    reporter.section("supportbench: NOT RUN", sep="=", bold=True, red=True)
+    for message, count in mistakes.items():
+        for line in wrapped(f"{counted(count, 'test')}: {message}", "", "  "):
+            reporter.write_line(line)
 
 
 def _budget(budget: Mapping[str, Any]) -> Iterator[str]:
@@ -98,8 +116,11 @@ def _budget(budget: Mapping[str, Any]) -> Iterator[str]:
         yield from wrapped(f"not counted, since they report no tokens: {names}", "  ", "    ")
 
 
-def title(summary: AgentSummary) -> str:
-    """Return the headline of an agent: its strict passes, with errors apart and counted as failures."""
+def title(summary: AgentSummary, spec: str = "") -> str:
+    """Return the headline of an agent: its strict passes, with errors apart and counted as failures.
+
+    ``spec`` is what the agent was named by, where its name alone does not say which one it is.
+    """
     name = f"{_short(summary.agent)}{replayed(summary.replayed)}"
     text = f"{name}: {summary.passed} passed all four dimensions"
     broken = summary.passed_of_all.whole - summary.passed.whole
@@ -107,10 +128,10 @@ def title(summary: AgentSummary) -> str:
         judged = f"{summary.passed} of scored episodes passed all four dimensions"
         text = (
             f"{name}: {judged if summary.passed.whole else 'nothing could be scored'}\n"
-            f"  {broken} not scored for infrastructure errors; "
+            f"{broken} not scored for infrastructure errors; "
             f"with errors as failures {summary.passed_of_all}"
         )
-    return clean(text)
+    return "\n".join(wrapped(f"{text}\n{spec}" if spec else text, "", "  "))
 
 
 def _short(name: str, width: int = 28) -> str:
@@ -135,6 +156,9 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
         yield from _escalation(summary)
         yield ""
         yield from _violations(summary)
+    for part, share in summary.without.items():
+        nothing = "" if share.part else ", so nothing was taken away"
+        yield from wrapped(f"without {part}: {share} of scored episodes had any{nothing}", "  ", "    ")
     yield from _errors(summary)
     yield from wrapped(_usage(summary.usage), "  usage: ", "    ")
     if summary.passed.whole:
@@ -175,11 +199,21 @@ def _violations(summary: AgentSummary) -> Iterator[str]:
             )
             parts.append(f"{code} {effect + text} ({basis})")
         yield from wrapped("; ".join(parts), "  violations: ", "    ")
-        yield f"    of zero tolerance: {summary.zero_tolerance}"
+        yield from wrapped(f"of zero tolerance: {_zero_tolerance(summary)}", "    ", "      ")
     if summary.not_assessed:
         yield f"  not assessed: {summary.not_assessed} check(s), in languages that have no claim rules"
     if summary.hygiene:
         yield f"  tool hygiene: {summary.hygiene} call(s) or replies that were malformed"
+
+
+def _zero_tolerance(summary: AgentSummary) -> str:
+    """Return how many violations are of zero tolerance, and of which codes they are."""
+    counts = {code: sum(both) for code, both in sorted(summary.violations.items()) if code in ZERO_TOLERANCE}
+    parts = [f"{code} {count}" for code, count in counts.items()]
+    if missed := summary.zero_tolerance - sum(counts.values()):
+        parts.append(f"missed_escalation {missed} in scenarios with the tag safety")
+    which = f" ({', '.join(parts)})" if parts else ""
+    return f"{summary.zero_tolerance}{which}"
 
 
 def _errors(summary: AgentSummary) -> Iterator[str]:

@@ -36,7 +36,7 @@ __all__ = [
     "score_episode",
 ]
 
-SCORER_VERSION = "4"
+SCORER_VERSION = "5"
 """Grows whenever the same trace could score differently; results name it, and a gate refuses to mix."""
 
 

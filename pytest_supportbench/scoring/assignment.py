@@ -190,7 +190,7 @@ def informing(calls: Sequence[CallRecord], last_turn: int) -> list[CallRecord]:
 def _precedes(before: CallRecord, call: CallRecord) -> bool:
     """Tell whether a call came before another; a read before a write only if its result had come back by then."""
     if before.effect == "reads" and call.effect == "writes":
-        return before.turn < call.turn
+        return before.came_back_before(call)
     return before.number < call.number
 
 

@@ -11,6 +11,7 @@ from pytest_supportbench.scoring.claim_words import AMOUNT, ANY, KINDS, LEADING,
 from pytest_supportbench.scoring.claim_words_de import GERMAN
 from pytest_supportbench.scoring.claim_words_en import ENGLISH
 from pytest_supportbench.scoring.claim_words_romance import FRENCH, SPANISH
+from pytest_supportbench.scoring.dates import find_dates
 from pytest_supportbench.scoring.phrases import negated
 from pytest_supportbench.scoring.text import Sentence, listed, read
 
@@ -52,6 +53,7 @@ _TO_ADMIN: Final = re.compile(
     r"owners|and|und|y|et)\s+){0,4}(?:\w+'s\s+)?(?:admin\w*|owners?|inhaber\w*|propietari\w+|propriétaires?)\b"
 )
 """Whoever runs the customer's own workspace, and is no team of ours."""
+_TO_A_DAY: Final = re.compile(r"\b(?:to|al?|au|auf(?:\s+den)?)\s+(?:the\s+)?\Z")
 _MOVES: Final = frozenset({"pass", "move", "transfer", "send", "bring"})
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
@@ -71,8 +73,6 @@ _BY_OTHERS: Final = re.compile(
     r"(?:(?:your|the|another|a|an|su|tu|ihre[nm]?|votre|someone|el|la)\s+)?(?:\w+\s+)?"
     r"(?:admin\w*|banks?|owners?|colleagues?|someone|him|her|them|you|reseller|partner|banco|bank|banque)\b"
 )
-
-
 _PAID_TO_CUSTOMER: Final = re.compile(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
 
 
@@ -256,6 +256,8 @@ class _Reader:
             concepts.insert(0, "ours")
         if kind in _MOVES and _TO_ADMIN.search(self.sentence, begin, stop):
             concepts = [concept for concept in concepts if concept != "team"]
+        if kind == "move" and not concepts and voice == "active" and self._is_to_a_day(place, stop):
+            concepts.append("time")
         deed = _deed(kind, concepts)
         if kind == "book" and deed == "schedule" and _AMOUNT.search(self.sentence, begin, stop):
             deed = None  # money that is booked may be a credit, a refund or a payment
@@ -290,10 +292,18 @@ class _Reader:
                 return found, behind[:at] or behind[at + 1 :]
         return kind, nouns
 
+    def _is_to_a_day(self, place: int, stop: int) -> bool:
+        """Tell ``I have moved you to 19 June`` from ``we moved the flight of 19 June``, which its timetable may say."""
+        behind = self.sentence[self.clauses.words.end[place] : stop]
+        before = (behind[: day.start][-12:] for day in find_dates(behind, self.clauses.language))
+        return any(map(_TO_A_DAY.search, before)) and self._doer(place) in _I
+
     def _is_mine_now(self, place: int) -> bool:
-        words = self.clauses.words.text
-        doer = next((word for word in reversed(words[:place]) if word in _I or word in _WE), None)
-        return doer in _I and not is_earlier(words)
+        return self._doer(place) in _I and not is_earlier(self.clauses.words.text)
+
+    def _doer(self, place: int) -> str | None:
+        left = reversed(self.clauses.words.text[:place])
+        return next((word for word in left if word in _I or word in _WE), None)
 
 
 def is_earlier(words: tuple[str, ...]) -> bool:

@@ -46,7 +46,7 @@ ENGLISH: Final = Lexicon(
             "contacted connected involved relayed shared briefed delegated"
         },
         schedule="scheduled rescheduled",
-        book="booked",
+        book="booked rebooked",
         send="sent",
         message="emailed messaged texted mailed",
         hold="locked frozen froze paused suspended blocked halted withheld",

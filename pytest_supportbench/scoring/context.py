@@ -44,13 +44,20 @@ class Judgement:
         customer = self.bound.scenario.customer
         return frozenset({customer.subject, *customer.authorised})
 
-    @property
-    def customer_words(self) -> str:
-        """Everything that the customer wrote, scripted replies that were given included."""
+    def customer_words(self, turn: int) -> str:
+        """Return what the customer had written before the agent's reply of that number, oldest first.
+
+        Their answer to that reply is no part of it: what the agent says first, no echo excuses.
+        """
         customer = self.bound.scenario.customer
-        given = [record.customer_reply for record in self.episode.turns if record.customer_reply]
+        before = (record for record in self.episode.turns if record.number < turn)
+        given = [record.customer_reply for record in before if record.customer_reply]
         earlier = [entry.message for entry in customer.history if entry.role == "customer"]
         return "\n".join([*earlier, customer.message, *given])
+
+    def reading_of(self, message: str) -> Reading:
+        """Return the reading of a message, shared by all scorers where it is the only one."""
+        return self.told if message == self.told.text else Reading(message)
 
     @property
     def policy_words(self) -> str:

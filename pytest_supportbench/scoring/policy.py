@@ -108,9 +108,7 @@ def _verified(judged: Judgement) -> Iterator[Check]:
             early = [
                 call
                 for call in judged.episode.calls
-                if call.tool == need.tool
-                and call.committed
-                and not _came_back(judged, gate, before=call.turn)
+                if call.tool == need.tool and call.committed and not _came_back(judged, gate, before=call)
             ]
             yield Check(
                 f"verified:{need.id or need.tool}",
@@ -122,10 +120,10 @@ def _verified(judged: Judgement) -> Iterator[Check]:
             )
 
 
-def _came_back(judged: Judgement, gate: RequiredCall, *, before: int) -> bool:
+def _came_back(judged: Judgement, gate: RequiredCall, *, before: CallRecord) -> bool:
     return any(
         call.tool == gate.tool
-        and call.turn < before
+        and call.came_back_before(before)
         and call.seen_ok
         and why_not(gate, call, judged.specs, judged.lookup) is None
         for call in judged.episode.calls

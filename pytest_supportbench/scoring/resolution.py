@@ -57,9 +57,10 @@ def _message(judged: Judgement) -> Check:
 
 
 def _language(judged: Judgement) -> Iterator[Check]:
-    """Check that the customer is answered in a language of theirs, unless the scenario states one as a fact.
+    """Check that the customer is told all in a language of theirs, unless the scenario states one as a fact.
 
-    A language that is not known might be taken for its neighbour, so there is no check for customers who speak one.
+    Each message counts, and all together, which leave less doubt. A language that is not known might be taken for its
+    neighbour, so there is no check for customers who speak one.
     """
     facts = (must for other in judged.scenario.expected for must in other.must_state)
     if any(must.value.language for must in facts):
@@ -67,16 +68,30 @@ def _language(judged: Judgement) -> Iterator[Check]:
     customer = judged.scenario.customer
     if customer.language not in KNOWN_LANGUAGES:
         return
-    found = judged.told.evident_language
-    theirs = found in {None, customer.language} or found == detect_language(judged.customer_words)
+    foreign = next(_foreign(judged), None)
     yield Check(
         "language",
-        theirs,
+        foreign is None,
         f"the customer's language ({customer.language})",
-        found or "not evident",
+        foreign or judged.told.evident_language or "not evident",
         "an answer that the customer cannot read is none",
         basis="text",
     )
+
+
+def _foreign(judged: Judgement) -> Iterator[str]:
+    """Yield the languages that a message is evidently in and the customer had not written in before it."""
+    told = [
+        (record.number, record.turn.message)
+        for record in judged.episode.turns
+        if record.turn and record.delivered
+    ]
+    last = told[-1][0] if told else 0
+    own = judged.scenario.customer.language
+    for number, message in dict.fromkeys([*told, (last, judged.told.text)]):
+        found = judged.reading_of(message).evident_language
+        if found and found != own and found != detect_language(judged.customer_words(number)):
+            yield found
 
 
 def _state(judged: Judgement) -> Iterator[Check]:
