@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, get_args
 
+from pytest_supportbench.cli_gate import add_gate_commands
 from pytest_supportbench.cli_labels import add_label_commands
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         listing.add_argument("name", nargs="?", default="", metavar="NAME", help="only this one")
         listing.set_defaults(run=_list, what=name)
     _add_suite_commands(commands)
+    add_gate_commands(commands)
     add_label_commands(commands)
     return parser
 

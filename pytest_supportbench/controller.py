@@ -12,6 +12,8 @@ from pytest_supportbench.access import RUN, SETTINGS
 
 if TYPE_CHECKING:
     from pytest_supportbench.comparison import Paired
+    from pytest_supportbench.gating import Gate, Judged
+    from pytest_supportbench.results_file import RunFile
     from pytest_supportbench.summary import AgentSummary, Row
 
 ATTRIBUTE: Final = "supportbench"
@@ -19,12 +21,16 @@ ATTRIBUTE: Final = "supportbench"
 
 EXIT_USAGE: Final = 4
 EXIT_ERRORS_ONLY: Final = 10
+EXIT_INCONCLUSIVE: Final = 11
 
 
 class Controller:
     """Takes every report once; the last attempt at an item counts."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, gate: Gate | None = None) -> None:
+        self._gate = gate
+        self._outcome: Judged | None = None
+        self._new_failures = 0
         self._run_id, path = config.stash[RUN]
         self._path = Path(path)
         self._settings = config.stash[SETTINGS]
@@ -47,6 +53,8 @@ class Controller:
             self._mistakes[data["usage"]] += 1
         elif data.get("broken") and all(row["verdict"] != "failed" for row in rows):
             self._errors += 1
+        elif self._gate is not None and rows and not rows[-1].get("own"):
+            self._new_failures += 1  # whether it counts is the gate's to say
         else:
             self._failed += 1
 
@@ -66,17 +74,58 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Set the exit status and write the closing line."""
+        if self._gate is not None and (run := self._run(session)) is not None:
+            self._outcome = self._gate.judge(run)
         session.exitstatus = self._exit_status(int(session.exitstatus))
         if self._path.exists():
             self._close(session, int(session.exitstatus))
 
+    def confirm(self, session: pytest.Session) -> None:
+        """Let the gate try new failures again, while agents can still be asked."""
+        run = self._run(session)
+        if self._gate is None or run is None:
+            return
+        reporter: Any = session.config.pluginmanager.getplugin("terminalreporter")
+
+        def tell(text: str) -> None:
+            if reporter is not None:
+                reporter.ensure_newline()
+                reporter.write_line(text)
+
+        paths = {
+            (row["suite"].rpartition(" ")[0], row["scenario"]): session.config.rootpath
+            / nodeid.partition("::")[0]
+            for nodeid, rows in self._reported.items()
+            for row in rows
+            if not row.get("own")
+        }
+        self._gate.confirm(run, paths, tell)
+
+    def _run(self, session: pytest.Session) -> RunFile | None:
+        """Return the run as its file will have it, closed; ``None`` where there is no file of this run."""
+        from pytest_supportbench.results_file import belongs_to, closed, read_run  # noqa: PLC0415 - only gated runs
+
+        if not self._path.exists() or not belongs_to(self._path, self._run_id):
+            return None
+        return closed(read_run(self._path), self._line(session, int(session.exitstatus)))
+
     def _exit_status(self, status: int) -> int:
         """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""
-        if status != pytest.ExitCode.TESTS_FAILED or self._failed:
+        if status not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED} or self._failed:
             return status
         if self._mistakes:
             return EXIT_USAGE
+        if self._gate is not None:
+            return self._gated_status(status)
         return EXIT_ERRORS_ONLY if self._errors else status
+
+    def _gated_status(self, status: int) -> int:
+        """Return the gate's status; where infrastructure errors alone keep it from telling, that of errors alone."""
+        if self._outcome is None:
+            return EXIT_ERRORS_ONLY if self._errors else status
+        gated = self._outcome.exit_status
+        only_errors = gated == EXIT_INCONCLUSIVE and self._errors and not self._new_failures
+        return EXIT_ERRORS_ONLY if only_errors else gated
 
     def _by_agent(self) -> dict[str, list[Row]]:
         """Return the judged rows by agent, configured ones in their order, whoever's came first."""
@@ -103,28 +152,34 @@ class Controller:
         silent = [summary.agent for summary in summaries if not summary.usage.counted]
         return TokenBudget(self._settings.max_tokens, self._path, self._run_id).to_json(silent)
 
-    def _close(self, session: pytest.Session, status: int) -> None:
+    def _line(self, session: pytest.Session, status: int) -> dict[str, Any]:
+        """Return the closing line of the results file."""
         from pytest_supportbench.cassette_counts import cassettes_used  # noqa: PLC0415 - only runs with scenarios
-        from pytest_supportbench.results_file import belongs_to, closing_line, write_closing  # noqa: PLC0415 - likewise
+        from pytest_supportbench.results_file import closing_line  # noqa: PLC0415 - likewise
 
-        if not belongs_to(self._path, self._run_id):
-            return
         rows, summaries = self._rows, self._summaries()
-        early = bool(session.shouldstop or session.shouldfail) or status in {2, 3}
-        line = closing_line(
+        fresh = self._gate.fresh_keys if self._gate is not None else set()
+        return closing_line(
             self._path,
             self._run_id,
-            reported={row["key"] for row in rows},
+            reported={row["key"] for row in rows} | fresh,
             verdicts=[row["verdict"] for row in rows],
             agents=[summary.to_json() for summary in summaries],
             comparisons=[pair.to_json() for pair in self._comparisons()],
             budget=self._budget(summaries),
             cassettes=cassettes_used(rows),
+            gate=self._outcome.to_json() if self._outcome else None,
             exit_status=status,
-            stopped_early=early,
+            stopped_early=bool(session.shouldstop or session.shouldfail) or status in {2, 3},
         )
-        write_closing(self._path, line)
-        self._closing = line
+
+    def _close(self, session: pytest.Session, status: int) -> None:
+        from pytest_supportbench.results_file import belongs_to, write_closing  # noqa: PLC0415 - only runs with scenarios
+
+        if not belongs_to(self._path, self._run_id):
+            return
+        self._closing = self._line(session, status)
+        write_closing(self._path, self._closing)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the counts of each agent and where the results are, also of a run that stopped before a report."""
@@ -147,6 +202,10 @@ class Controller:
             cassettes=self._closing["cassettes"],
             alike=self._settings.alike,
         )
+        if self._outcome is not None:
+            from pytest_supportbench.reporting.gate import print_judged  # noqa: PLC0415 - only gated runs
+
+            print_judged(terminalreporter, self._outcome)
 
     def _shown_path(self) -> str:
         """Return the results file as the user can type it: from where pytest was called, or in full."""
@@ -154,3 +213,16 @@ class Controller:
             return str(self._path.relative_to(self._here))
         except ValueError:
             return str(self._path)
+
+
+class Confirming:
+    """Lets the gate try new failures again before anything is closed; registered last, so that its hook comes first."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Run the fresh trials of new failures, if the run reached its end."""
+        if not (session.shouldstop or session.shouldfail or int(session.exitstatus) in {2, 3}):
+            self._controller.confirm(session)

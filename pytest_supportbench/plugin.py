@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench import garbage, hookspecs, settings
+from pytest_supportbench import garbage, gate_options, hookspecs, settings
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import ScenarioFile
-from pytest_supportbench.controller import ATTRIBUTE, Controller
+from pytest_supportbench.controller import ATTRIBUTE, Confirming, Controller
 from pytest_supportbench.fixtures import (
     BROKEN,
     RUNS,
@@ -26,6 +26,9 @@ from pytest_supportbench.fixtures import (
 from pytest_supportbench.shown import Warned, clear_captured
 from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
+if TYPE_CHECKING:
+    from pytest_supportbench.gating import Gate
+
 __all__ = ["supportbench", "supportbench_agent", "supportbench_run", "supportbench_scenario"]
 
 WORKER: Final = "workerinput"
@@ -34,6 +37,7 @@ WORKER: Final = "workerinput"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini names."""
     settings.add_options(parser)
+    gate_options.add_gate_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -49,12 +53,28 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.stash[SETTINGS] = chosen = settings.read_settings(config)
     config.pluginmanager.register(Warned(config), "supportbench-warnings")
+    gate = _gate(config)
     worker = getattr(config, WORKER, None)
     if worker is not None:
         config.stash[RUN] = worker["supportbench_run"]
         return
     config.stash[RUN] = settings.place_results(chosen)
-    config.pluginmanager.register(Controller(config), "supportbench-controller")
+    controller = Controller(config, gate)
+    config.pluginmanager.register(controller, "supportbench-controller")
+    if gate is not None:
+        config.pluginmanager.register(Confirming(controller), "supportbench-gate")
+
+
+def _gate(config: pytest.Config) -> Gate | None:
+    """Return what judges the run against a baseline or thresholds, where either is asked for."""
+    options = gate_options.read_gate_options(config)
+    if options is None:
+        return None
+    gate_options.refuse_several(config.stash[SETTINGS].agents)
+    from pytest_supportbench.gating import ExpectedFailures, Gate  # noqa: PLC0415 - only gated runs pay for it
+
+    config.pluginmanager.register(ExpectedFailures(options), "supportbench-expected-failures")
+    return Gate(config, options)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -85,6 +85,7 @@ def closing_line(
     comparisons: Sequence[Json] = (),
     budget: Json | None = None,
     cassettes: Sequence[Json] = (),
+    gate: Json | None = None,
 ) -> Json:
     """Return the summary line; episodes in the file that no item reported are listed as unreported."""
     counts = {verdict: verdicts.count(verdict) for verdict in ("passed", "failed", "error")}
@@ -99,6 +100,7 @@ def closing_line(
         "comparisons": list(comparisons),
         "budget": budget,
         "cassettes": list(cassettes),
+        "gate": gate,
         "unreported": sorted(
             episode_key(line)
             for line in _lines(path)
@@ -204,6 +206,13 @@ def read_run(path: Path) -> RunFile:
     if run is None:
         msg = f"{path} has no run line; name a file that pytest --supportbench-results wrote"
         raise ValueError(msg)
+    return closed(RunFile(run, tuple(episodes), summary), summary)
+
+
+def closed(run: RunFile, summary: Json | None) -> RunFile:
+    """Return a run with that closing line, its unreported episodes marked."""
     unreported = set(summary["unreported"]) if summary else set()
-    marked = ({**line, "unreported": True} if episode_key(line) in unreported else line for line in episodes)
-    return RunFile(run, tuple(marked), summary)
+    marked = (
+        {**line, "unreported": True} if episode_key(line) in unreported else line for line in run.episodes
+    )
+    return RunFile(run.run, tuple(marked), summary)

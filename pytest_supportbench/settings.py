@@ -133,14 +133,14 @@ def read_settings(config: pytest.Config) -> Settings:
         return Settings(
             root=root,
             agents=_agents(config, root),
-            trials=_number(config, "trials", int, 1, 1) or 1,
-            concurrency=_number(config, "concurrency", int, 1, None),
-            max_turns=_number(config, "max_turns", int, 1, 6) or 6,
-            timeout=_number(config, "timeout", float, 0.001, 120.0) or 120.0,
-            results=_path(config, "results"),
+            trials=number_of(config, "trials", int, 1, 1) or 1,
+            concurrency=number_of(config, "concurrency", int, 1, None),
+            max_turns=number_of(config, "max_turns", int, 1, 6) or 6,
+            timeout=number_of(config, "timeout", float, 0.001, 120.0) or 120.0,
+            results=path_of(config, "results"),
             cassette=_cassette(config),
             record=_record(config),
-            max_tokens=_number(config, "max_tokens", int, 1, None),
+            max_tokens=number_of(config, "max_tokens", int, 1, None),
             inline=config.getoption("capture", "") == "no" or _debugs(config),
             passed_sections=any(letter in config.getoption("reportchars", "") for letter in "PA"),
             customer=_customer(config, root),
@@ -165,20 +165,20 @@ def _refuse_mistyped(config: pytest.Config) -> None:
 
 
 def _cassette(config: pytest.Config) -> Path | None:
-    path = _path(config, "cassette")
+    path = path_of(config, "cassette")
     if path is not None and path.exists() and not path.is_dir():
         raise UsageError(f"--supportbench-cassette: {str(path)!r} is a file; name a folder, which may be new")
     return path
 
 
 def _record(config: pytest.Config) -> Record:
-    mode = _value(config, "record")
+    mode = value_of(config, "record")
     if not mode:
         return "auto"
     if mode not in get_args(Record):
         msg = f"--supportbench-record: {mode[:MAX_SHOWN]!r} is no mode; give {', '.join(get_args(Record))}"
         raise UsageError(msg)
-    if not _value(config, "cassette"):
+    if not value_of(config, "cassette"):
         raise UsageError(
             "--supportbench-record goes with --supportbench-cassette=DIR; name the folder as well"
         )
@@ -186,7 +186,7 @@ def _record(config: pytest.Config) -> Record:
 
 
 def _customer(config: pytest.Config, root: Path) -> AgentSpec | None:
-    text = _value(config, "customer")
+    text = value_of(config, "customer")
     if not text:
         return None
     from pytest_supportbench.simulated_customer import parse_customer  # noqa: PLC0415 - only such runs pay for it
@@ -215,7 +215,8 @@ def _is_results(path: Path) -> bool:
     return not start or start.startswith(b'{"type":"run"')
 
 
-def _value(config: pytest.Config, name: str) -> str:
+def value_of(config: pytest.Config, name: str) -> str:
+    """Return an option as text: of the command line, else the environment, else the ini file; empty if nowhere."""
     return _given(config, name) or str(_ini(config, f"supportbench_{name}") or "")
 
 
@@ -226,11 +227,11 @@ def _given(config: pytest.Config, name: str) -> str:
     )
 
 
-def _path(config: pytest.Config, name: str) -> Path | None:
+def path_of(config: pytest.Config, name: str) -> Path | None:
     """Return a path: one of the ini file is relative to that file, any other to where pytest was called."""
     if given := _given(config, name):
         return config.invocation_params.dir / given
-    written = _value(config, name)
+    written = value_of(config, name)
     return (config.inipath.parent if config.inipath else config.rootpath) / written if written else None
 
 
@@ -246,10 +247,11 @@ def _debugs(config: pytest.Config) -> bool:
     return any(config.getoption(name, False) for name in ("usepdb", "trace"))
 
 
-def _number(
+def number_of(
     config: pytest.Config, name: str, kind: Callable[[str], N], least: float, default: N | None
 ) -> N | None:
-    text = _value(config, name)
+    """Return an option as a number of at least ``least``, or ``default``. Raises `UsageError` naming the option."""
+    text = value_of(config, name)
     if not text:
         return default
     try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_supportbench.comparable import named
 from pytest_supportbench.counted import counted
 from pytest_supportbench.evidence import Case
 from pytest_supportbench.gate import Decision
 from pytest_supportbench.reporting.text import clean, wrapped
+
+if TYPE_CHECKING:
+    from pytest_supportbench.gating import Judged
 
 HEADLINES: Final = {
     "PASS": "no evidence that the agent got worse",
@@ -27,6 +30,32 @@ STEPS: Final = {
     "dimensions": "dimensions",
     "areas": "areas (described, not tested)",
 }
+
+
+class Writer(Protocol):
+    """What is needed of pytest's terminal reporter."""
+
+    def section(self, title: str, sep: str = "=", **markup: Any) -> None:
+        """Write a title across the screen."""
+
+    def write_line(self, line: str | bytes, **markup: Any) -> None:
+        """Write one line."""
+
+
+def print_judged(reporter: Writer, judged: Judged) -> None:
+    """Print the gate's decision and the thresholds of a run; its verdict stands in the title."""
+    good = judged.exit_status == 0
+    verdict = judged.decision.verdict if judged.decision else "PASS" if good else "FAILED"
+    reporter.section(f"supportbench gate: {verdict}", sep="=", bold=True, green=good, red=not good)
+    if judged.decision is not None:
+        reporter.write_line(HEADLINES[judged.decision.verdict])
+        for line in gate_lines(judged.decision):
+            reporter.write_line(line)
+    for item in judged.measured:
+        for line in wrapped(str(item), "  " if item.holds else "  ! ", "    "):
+            reporter.write_line(line)
+    if judged.measured and not judged.complete:
+        reporter.write_line("  ! the run has no end, so its shares are not those of the whole")
 
 
 def headline(decision: Decision) -> str:
@@ -78,13 +107,20 @@ def gate_markdown(decision: Decision, agent: str, baseline: str) -> str:
     lines += [f"- {label}: {_cell(text)}" for label, text in _facts(decision)]
     if decision.aggregate is not None and decision.aggregate.scenarios:
         whole = decision.aggregate
+        bounds = f"{100 * whole.difference.low:+.1f} to {100 * whole.difference.high:+.1f}"
+        cells = (
+            counted(whole.scenarios, "scenario"),
+            f"{100 * whole.before:.1f} %",
+            f"{100 * whole.now:.1f} %",
+            f"{100 * whole.difference.estimate:+.1f}",
+            bounds,
+            f"{whole.p_value:.3g}",
+        )
         lines += [
             "",
             "| | before | now | difference | 95 % interval | p (drop) |",
             "|---|---|---|---|---|---|",
-            f"| {counted(whole.scenarios, 'scenario')} | {100 * whole.before:.1f} % | {100 * whole.now:.1f} % "
-            f"| {100 * whole.difference.estimate:+.1f} | {100 * whole.difference.low:+.1f} to "
-            f"{100 * whole.difference.high:+.1f} | {whole.p_value:.3g} |",
+            f"| {' | '.join(cells)} |",
         ]
     for step in ("scenarios", "aggregate", "dimensions", "areas"):
         texts = [reason.text for reason in decision.reasons if reason.step == step and not reason.blocks]
