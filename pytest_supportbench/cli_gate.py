@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_supportbench.errors import UsageError
 
@@ -19,7 +19,7 @@ Parsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public na
 DEFAULT_BASELINE = "baseline.json"
 
 
-def add_gate_commands(commands: Parsers[argparse.ArgumentParser]) -> None:
+def add_gate_commands(commands: Parsers[Any]) -> None:
     """Add the commands to the parser of ``supportbench``."""
     baseline = commands.add_parser("baseline", help="bless a run, so that later ones are gated against it")
     actions = baseline.add_subparsers(required=True, metavar="ACTION")

@@ -92,14 +92,16 @@ class Controller:
                 reporter.ensure_newline()
                 reporter.write_line(text)
 
-        paths = {
-            (row["suite"].rpartition(" ")[0], row["scenario"]): session.config.rootpath
-            / nodeid.partition("::")[0]
+        self._gate.confirm(run, self._files(session.config.rootpath), tell)
+
+    def _files(self, root: Path) -> dict[tuple[str, str], Path]:
+        """Return the file of each scenario that was judged, by suite and id."""
+        return {
+            (row["suite"].rpartition(" ")[0], row["scenario"]): root / nodeid.partition("::")[0]
             for nodeid, rows in self._reported.items()
             for row in rows
             if not row.get("own")
         }
-        self._gate.confirm(run, paths, tell)
 
     def _run(self, session: pytest.Session) -> RunFile | None:
         """Return the run as its file will have it, closed; ``None`` where there is no file of this run."""
@@ -202,10 +204,8 @@ class Controller:
             cassettes=self._closing["cassettes"],
             alike=self._settings.alike,
         )
-        if self._outcome is not None:
-            from pytest_supportbench.reporting.gate import print_judged  # noqa: PLC0415 - only gated runs
-
-            print_judged(terminalreporter, self._outcome)
+        if self._gate is not None and self._outcome is not None:
+            self._gate.report(terminalreporter, self._outcome, self._files(terminalreporter.config.rootpath))
 
     def _shown_path(self) -> str:
         """Return the results file as the user can type it: from where pytest was called, or in full."""

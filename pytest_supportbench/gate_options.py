@@ -46,6 +46,7 @@ class GateOptions:
     rules: Rules
     quarantine: tuple[Entry, ...]
     thresholds: Thresholds | None
+    summary: Path | None
     today: date
 
 
@@ -115,6 +116,7 @@ def _read(config: pytest.Config, path: Path | None, under: str) -> GateOptions:
         rules=Rules(alpha=alpha, margin=margin, max_errors=errors),
         quarantine=() if held is None else read_quarantine(held),
         thresholds=read_thresholds(under, value_of(config, "fail_under_by")) if under else None,
+        summary=path_of(config, "summary"),
         today=datetime.now(UTC).date(),
     )
 

@@ -168,8 +168,35 @@ class Gate:
             )
         return Judged(now.agent, decision, measured, now.complete)
 
+    def report(self, reporter: Any, judged: Judged, paths: Mapping[Case, Path]) -> None:
+        """Print the judgement, and leave it for continuous integration."""
+        from pytest_supportbench.reporting.ci import (  # noqa: PLC0415 - likewise
+            summary_markdown,
+            workflow_commands,
+            write_summary,
+        )
+        from pytest_supportbench.reporting.gate import print_judged  # noqa: PLC0415 - likewise
+
+        print_judged(reporter, judged)
+        root = self._config.rootpath
+        try:
+            where = write_summary(
+                summary_markdown(judged, str(self._options.baseline_path)), self._options.summary, root
+            )
+            reporter.write_line(f"summary: {_from(root, where)}")
+        except OSError as error:
+            reporter.write_line(
+                f"the summary was not written ({error.strerror}); name a path: --supportbench-summary"
+            )
+        for line in workflow_commands(judged, {case: _from(root, path) for case, path in paths.items()}):
+            reporter.write_line(line)
+
     def _held(self, now: Evidence) -> Quarantine:
         return quarantined(self._options.quarantine, now.cases, self._options.today)
+
+
+def _from(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def _one(found: tuple[Evidence, ...]) -> Evidence | None:

@@ -99,12 +99,14 @@ def _facts(decision: Decision) -> Iterator[tuple[str, str]]:
 def gate_markdown(decision: Decision, agent: str, baseline: str) -> str:
     """Return the decision as Markdown; its first line is the verdict. Text of files and models is escaped."""
     lines = [
-        f"**{decision.verdict}** — {_cell(agent)}: {HEADLINES[decision.verdict]} (baseline {_cell(baseline)})",
+        f"**{headline(decision)}**",
+        "",
+        f"Agent {markdown_text(agent)} against the baseline {markdown_text(baseline)}.",
         "",
     ]
     blocking = [reason for reason in decision.reasons if reason.blocks]
-    lines += [f"- **{STEPS[reason.step]}**: {_cell(reason.text)}" for reason in blocking]
-    lines += [f"- {label}: {_cell(text)}" for label, text in _facts(decision)]
+    lines += [f"- **{STEPS[reason.step]}**: {markdown_text(reason.text)}" for reason in blocking]
+    lines += [f"- {label}: {markdown_text(text)}" for label, text in _facts(decision)]
     if decision.aggregate is not None and decision.aggregate.scenarios:
         whole = decision.aggregate
         bounds = f"{100 * whole.difference.low:+.1f} to {100 * whole.difference.high:+.1f}"
@@ -125,11 +127,11 @@ def gate_markdown(decision: Decision, agent: str, baseline: str) -> str:
     for step in ("scenarios", "aggregate", "dimensions", "areas"):
         texts = [reason.text for reason in decision.reasons if reason.step == step and not reason.blocks]
         if texts:
-            lines += ["", f"{STEPS[step].capitalize()}:", "", *(f"- {_cell(text)}" for text in texts)]
+            lines += ["", f"{STEPS[step].capitalize()}:", "", *(f"- {markdown_text(text)}" for text in texts)]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Return text that Markdown takes as it is, in one line."""
     plain = " ".join(clean(text).split())
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|!~" else letter for letter in plain)
