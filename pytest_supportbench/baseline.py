@@ -3,94 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
+from pytest_supportbench.baseline_file import StoredBaseline, StoredCase, StoredConditions
+from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.evidence import CaseEvidence, Conditions, Evidence
+from pytest_supportbench.evidence import CaseEvidence, Conditions, Evidence, shared_fingerprint
+from pytest_supportbench.findings import dotted
+from pytest_supportbench.validation import explain
 
 VERSION: Final = 1
 MAX_BYTES: Final = 20_000_000
-
-Count = Annotated[int, Field(ge=0, le=10**9)]
-Line = Annotated[str, Field(max_length=2_000)]
-
-UNSHARED: Final = frozenset({"host", "cassette", "record", "replayed", "digest_checked", "prompt_path", "id"})
-"""What a fingerprint says of the machine or of the way it was run, so that two machines write equal baselines."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class StoredSuite(_Strict):
-    """A suite as it was: name, version, root hash, toolset."""
-
-    name: Line
-    version: Line
-    sha256: Line
-    toolset: Line
-    toolset_version: Line
-
-
-class StoredConditions(_Strict):
-    """What a later run must share; see `Conditions`."""
-
-    suites: list[StoredSuite]
-    scorer: Line
-    trials: Annotated[int, Field(ge=1)]
-    max_turns: Annotated[int, Field(ge=1)]
-    timeout: Annotated[float, Field(gt=0)]
-    customer: dict[str, Any] | None
-
-
-class StoredCase(_Strict):
-    """One scenario's counts; see `CaseEvidence`."""
-
-    suite: Line
-    scenario: Line
-    title: Line
-    category: Line
-    family: Line
-    expected_escalation: Literal["must", "must_not", "either"]
-    sha256: Line
-    passed: Count
-    scored: Count
-    errors: Count
-    repeats: bool
-    dimensions: dict[Line, Count]
-    zero_tolerance: dict[Line, Count]
-    escalation: dict[Line, Count]
-
-    @model_validator(mode="after")
-    def _counts(self) -> StoredCase:
-        counts = (self.passed, *self.dimensions.values(), *self.zero_tolerance.values())
-        if max(counts) > self.scored or sum(self.escalation.values()) > self.scored:
-            msg = f"{self.scenario}: a count is above its scored trials ({self.scored})"
-            raise ValueError(msg)
-        return self
-
-
-class StoredBaseline(_Strict):
-    """The file's data."""
-
-    supportbench_baseline: Literal[1]
-    agent: Line
-    fingerprint: dict[str, Any]
-    conditions: StoredConditions
-    scenarios: list[StoredCase]
-
-    @model_validator(mode="after")
-    def _unique(self) -> StoredBaseline:
-        seen = [(case.suite, case.scenario) for case in self.scenarios]
-        if len(set(seen)) != len(seen):
-            twice = next(case for case in seen if seen.count(case) > 1)
-            msg = f"the scenario {'/'.join(twice)} stands there twice"
-            raise ValueError(msg)
-        return self
+AGAIN: Final = "restore the file, or write it anew with: supportbench baseline set RESULTS"
 
 
 def bless(found: Evidence, path: str = "the run") -> str:
@@ -105,10 +33,10 @@ def bless(found: Evidence, path: str = "the run") -> str:
     if not found.cases:
         problems.append(f"the agent {found.agent!r} has no scenario in it")
     if found.missing:
-        problems.append(f"{found.missing} trials are missing")
+        problems.append(f"{counted(found.missing, 'trial')} missing")
     if found.errors:
-        names = ", ".join(case[1] for case, item in found.cases.items() if item.errors)[:200]
-        problems.append(f"{found.errors} trials ended in infrastructure errors ({names})")
+        names = ", ".join(case[1] for case, item in sorted(found.cases.items()) if item.errors)[:200]
+        problems.append(f"{counted(found.errors, 'infrastructure error')} ({names})")
     if problems:
         msg = f"{path} cannot become a baseline: {'; '.join(problems)}; rerun it whole and bless that"
         raise UsageError(msg)
@@ -118,14 +46,14 @@ def bless(found: Evidence, path: str = "the run") -> str:
         "fingerprint": shared_fingerprint(found.fingerprint),
         "conditions": found.conditions.to_json(),
     }
-    lines = [f"{json.dumps(name)}: {_dump(value, indent=1)}" for name, value in head.items()]
+    try:
+        lines = [f"{json.dumps(name)}: {_dump(value, indent=1)}" for name, value in head.items()]
+    except ValueError as error:
+        msg = f"{path} cannot become a baseline: {error}; mend the agent's options, and rerun it"
+        raise UsageError(msg) from error
     cases = ",\n".join(f"  {_dump(case.to_json())}" for _, case in sorted(found.cases.items()))
-    return "{\n" + ",\n".join(lines) + f',\n"scenarios": [\n{cases}\n]\n}}\n'
-
-
-def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a fingerprint without what differs between machines although the agent is the same."""
-    return {name: value for name, value in sorted(fingerprint.items()) if name not in UNSHARED}
+    text = "{\n" + ",\n".join(lines) + f',\n"scenarios": [\n{cases}\n]\n}}\n'
+    return text.encode("utf-8", "replace").decode()
 
 
 def _dump(value: Any, indent: int | None = None) -> str:
@@ -134,24 +62,25 @@ def _dump(value: Any, indent: int | None = None) -> str:
 
 def read_baseline(path: Path) -> Evidence:
     """Read a baseline file. Raises `UsageError` that names the file, the field and the remedy."""
-    again = "write it anew with: supportbench baseline set RESULTS"
     try:
-        if path.stat().st_size > MAX_BYTES:
-            msg = f"{path}: a baseline of more than {MAX_BYTES:,} bytes; {again}"
-            raise UsageError(msg)
-        text = path.read_text(encoding="utf-8")
-        stored = StoredBaseline.model_validate_json(text)
+        with path.open("rb", buffering=0) as file:
+            raw = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
+        if len(raw) > MAX_BYTES:
+            raise UsageError(f"{path}: has more than {MAX_BYTES:,} bytes, which no baseline has; {AGAIN}")
+        data = json.loads(raw.decode(), object_pairs_hook=_mapping, parse_constant=_refuse)
+        stored = StoredBaseline.model_validate(data)
     except OSError as error:
-        msg = f"{path}: cannot be read as a baseline ({error.strerror}); {again}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: cannot be read as a baseline ({error.strerror}); {AGAIN}") from error
     except UnicodeDecodeError as error:
-        msg = f"{path}: is no UTF-8 text; {again}"
-        raise UsageError(msg) from error
+        raise UsageError(f"{path}: is no UTF-8 text; {AGAIN}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        msg = f"{path}: {field}: {first['msg'][:300]}; restore the file, or {again}"
-        raise UsageError(msg) from error
+        first = explain(error, StoredBaseline, data)[0]
+        field = dotted(first.place)[:100] or "the file"
+        what = f"{field}: {first.message[:200]}; {f'{first.remedy[:200]}, or ' if first.remedy else ''}"
+        shown = "".join(letter if letter.isprintable() else "?" for letter in what)
+        raise UsageError(f"{path}: {shown}{AGAIN}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: is no JSON of a baseline ({str(error)[:300]}); {AGAIN}") from error
     return Evidence(
         agent=stored.agent,
         fingerprint=stored.fingerprint,
@@ -159,6 +88,22 @@ def read_baseline(path: Path) -> Evidence:
         cases={(case.suite, case.scenario): _case(case) for case in stored.scenarios},
         complete=True,
     )
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises `ValueError` for a key that is there twice, of which one would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"the key {twice[:60]!r} is there twice in one object"
+        raise ValueError(msg)
+    return found
+
+
+def _refuse(number: str) -> NoReturn:
+    msg = f"{number} is no number of JSON"
+    raise ValueError(msg)
 
 
 def _conditions(stored: StoredConditions) -> Conditions:

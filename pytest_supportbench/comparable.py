@@ -2,86 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pytest_supportbench.baseline import shared_fingerprint
 from pytest_supportbench.counted import counted
-from pytest_supportbench.evidence import Case, Evidence
+from pytest_supportbench.evidence import Case, Evidence, shared_fingerprint
 from pytest_supportbench.gate_rules import Reason, Rules
 
 MAX_NAMED: Final = 10
 
 _REMEDY: Final = {
     "scorer": "grade both with today's scorer: supportbench rescore RESULTS",
-    "suites": "run the baseline's agent on today's suite, and bless that",
+    "suites": "bless a run of the old agent on today's suite",
 }
 
 
 def differences(before: Evidence, now: Evidence) -> Iterator[Reason]:
     """Yield each condition in which two runs differ, so that their difference would not be the agent's alone."""
     then, today = before.conditions.to_json(), now.conditions.to_json()
-    suites = {suite["name"]: suite for suite in then.pop("suites")}
-    suites_now = {suite["name"]: suite for suite in today.pop("suites")}
-    for name in sorted(suites.keys() | suites_now.keys()):
-        old, new = suites.get(name), suites_now.get(name)
-        if old is None or new is None:
-            where = "the run" if new is None else "the baseline"
-            yield _refused(f"the suite {name!r} is not in {where}", "suites")
-            continue
-        for field, label in (
-            ("version", "version"),
-            ("toolset", "toolset"),
-            ("toolset_version", "toolset's version"),
-        ):
-            if old[field] != new[field]:
-                yield _refused(f"suite {name!r}: its {label} was {old[field]}, now {new[field]}", "suites")
-        if old["sha256"] != new["sha256"]:
-            changed = _changed_cases(before, now, name)
-            yield _refused(f"suite {name!r}: its files changed since the baseline{changed}", "suites")
+    old, new = _by_name(then.pop("suites")), _by_name(today.pop("suites"))
+    for name in sorted(old.keys() | new.keys()):
+        if name in old and name in new:
+            yield from _suite(name, old[name], new[name], before, now)
+        else:
+            where = "the run" if name in old else "the baseline"
+            yield _refused(f"suite {name} is not in {where}", "suites")
     for field in then:
         if then[field] != today[field]:
-            yield _refused(f"{field.replace('_', ' ')} was {then[field]}, now {today[field]}", field)
+            text = f"{field.replace('_', ' ')}: {_short(then[field])} before, {_short(today[field])} now"
+            yield _refused(text, field)
 
 
-def _changed_cases(before: Evidence, now: Evidence, suite: str) -> str:
-    changed = [
-        case
-        for case in sorted(before.cases.keys() & now.cases.keys())
-        if case[0] == suite and before.cases[case].sha256 != now.cases[case].sha256
-    ]
-    return f" ({named(changed)})" if changed else ""
+def _by_name(suites: Iterable[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
+    """Return suites by name, which two folders may share."""
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for suite in suites:
+        found.setdefault(suite["name"], []).append(suite)
+    return found
+
+
+def _suite(
+    name: str,
+    old: Sequence[Mapping[str, str]],
+    new: Sequence[Mapping[str, str]],
+    before: Evidence,
+    now: Evidence,
+) -> Iterator[Reason]:
+    for field, label in (
+        ("version", "version"),
+        ("toolset", "toolset"),
+        ("toolset_version", "toolset version"),
+    ):
+        earlier, later = ([suite[field] for suite in side] for side in (old, new))
+        if sorted(earlier) != sorted(later):
+            text = (
+                f"suite {name}: {label} {_short(', '.join(earlier))} before, {_short(', '.join(later))} now"
+            )
+            yield _refused(text, "suites")
+    if sorted(suite["sha256"] for suite in old) != sorted(suite["sha256"] for suite in new):
+        changed = [
+            case
+            for case in sorted(before.cases.keys() & now.cases.keys())
+            if case[0] == name and before.cases[case].sha256 != now.cases[case].sha256
+        ]
+        names = f" ({named(changed)})" if changed else ""
+        yield _refused(f"suite {name}: its files changed{names}", "suites")
 
 
 def _refused(text: str, field: str) -> Reason:
-    remedy = _REMEDY.get(field, "run with the baseline's settings, or bless a new baseline")
+    remedy = _REMEDY.get(field, "run with the same, or bless a new baseline")
     return Reason("comparable", f"{text}; {remedy}", "INCONCLUSIVE")
 
 
 def gaps(before: Evidence, now: Evidence, rules: Rules) -> Iterator[Reason]:
     """Yield what is missing of either side: scenarios, trials, the end of the run, or scores for too many errors."""
-    if not now.complete:
-        yield _gap("the run has no end: it was stopped or killed, or it ran a part only")
+    several = several_suites((*before.cases, *now.cases))
     for text, cases in (
         ("in the baseline and not in the run", before.cases.keys() - now.cases.keys()),
         ("in the run and not in the baseline", now.cases.keys() - before.cases.keys()),
     ):
         if cases:
-            yield _gap(f"{counted(len(cases), 'scenario')} {text}: {named(sorted(cases))}")
-    if now.missing:
-        yield _gap(f"{counted(now.missing, 'trial')} missing of {now.conditions.trials} a scenario")
+            names = named(sorted(cases), several=several)
+            yield _gap(f"{counted(len(cases), 'scenario')} {text}: {names}")
     for what, side in (("the run", now), ("the baseline", before)):
-        unknown = sorted(case for case, item in side.cases.items() if not item.scored)
+        if not side.complete:
+            yield _gap(f"{what} has no end: it was stopped or killed")
+        if side.missing:
+            missing = counted(side.missing, "trial")
+            yield _gap(f"{what} lacks {missing}; each scenario has {side.conditions.trials}")
+        unknown = sorted(case for case, item in side.cases.items() if item.errors > item.scored)
         if unknown:
+            names = named(unknown, several=several)
             yield _gap(
-                f"{what} has only infrastructure errors for {counted(len(unknown), 'scenario')}: {named(unknown)}"
+                f"{what} has mostly infrastructure errors in {counted(len(unknown), 'scenario')}: {names}"
             )
-    if now.errors > rules.max_errors * now.trials:
-        share = 100 * now.errors / now.trials
-        yield _gap(
-            f"{now.errors} of {now.trials} trials ({share:.1f} %) ended in infrastructure errors; "
-            f"at most {100 * rules.max_errors:g} % may"
-        )
+        if side.errors > rules.max_errors * side.trials:
+            share = f"{side.errors} of {side.trials} trials ({100 * side.errors / side.trials:.1f} %)"
+            yield _gap(
+                f"{what} has infrastructure errors in {share}; at most {100 * rules.max_errors:g} % may"
+            )
 
 
 def _gap(text: str) -> Reason:
@@ -103,9 +122,14 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:24]}…{text[-12:]}"  # noqa: PLR2004 - one line of a terminal
 
 
-def named(cases: Sequence[Case]) -> str:
-    """Return scenario ids, the first ten, with the suite's name only where there are several."""
-    several = len({suite for suite, _ in cases}) > 1
-    names = [f"{suite}/{scenario}" if several else scenario for suite, scenario in cases[:MAX_NAMED]]
+def several_suites(cases: Iterable[Case]) -> bool:
+    """Tell whether scenarios are of more than one suite, so that their ids alone may mean two of them."""
+    return len({suite for suite, _ in cases}) > 1
+
+
+def named(cases: Sequence[Case], *, several: bool | None = None) -> str:
+    """Return scenario ids, the first ten; with the suite's name where ``several``, or where these differ in it."""
+    with_suite = several_suites(cases) if several is None else several
+    names = [f"{suite}/{scenario}" if with_suite else scenario for suite, scenario in cases[:MAX_NAMED]]
     more = f" and {len(cases) - MAX_NAMED} more" if len(cases) > MAX_NAMED else ""
     return f"{', '.join(names)}{more}"

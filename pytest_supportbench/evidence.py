@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.results import Json
+from pytest_supportbench.results import Json, episode_key
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Case: TypeAlias = tuple[str, str]
 """A scenario by suite name and id."""
+
+VERDICTS: Final = frozenset({"passed", "failed", "error"})
+
+UNSHARED: Final = frozenset({"host", "cassette", "record", "replayed", "digest_checked", "prompt_path", "id"})
+"""What a fingerprint says of the machine or of the way it was run, so that two machines write equal baselines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +132,30 @@ class Evidence:
 
 
 def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ...]:
-    """Return what each agent of a run showed, in the order of the run line.
+    """Return what each agent of a run showed, in the order of the run line; the order of its episodes is no matter.
 
-    The last attempt of a trial counts; episodes of the user's own tests and those that pytest never reported are left
-    out. Raises `UsageError` where the file lacks what today's version writes.
+    The first attempt of a trial that was scored counts, so that no rerun turns a failure into a pass. Episodes of the
+    user's own tests and those that pytest never reported are left out. Raises `UsageError` where the file lacks what
+    today's version writes, or has an attempt twice.
     """
     try:
         conditions = _conditions(run.run)
-        lines = _last_attempts(run.episodes)
-        by_agent: dict[str, list[Json]] = {str(agent["id"]): [] for agent in run.run["agents"]}
-        for line in lines:
-            by_agent.setdefault(str(line["agent"]), []).append(line)
         fingerprints = {str(agent["id"]): agent for agent in run.run["agents"]}
+        by_agent: dict[str, list[Json]] = {agent: [] for agent in fingerprints}
+        declared = (
+            line for line in run.episodes if int(line["trial"]) <= conditions.trials
+        )  # the rest are fresh
+        for line in _counting_attempts(declared):
+            by_agent.setdefault(str(line["agent"]), []).append(line)
         complete = run.summary is not None and not run.summary["stopped_early"]
         return tuple(
             _of_agent(agent, fingerprints.get(agent, {"id": agent}), found, conditions, complete=complete)
             for agent, found in by_agent.items()
-            if found or agent in fingerprints
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = f"a line has no {error}" if isinstance(error, KeyError) else str(error)
         msg = (
-            f"{path} cannot be read as results: {type(error).__name__} {error}; "
+            f"{path} cannot be read as results: {what[:300]}; "
             "name a file that this version's pytest --supportbench-results wrote, or rerun the agent"
         )
         raise UsageError(msg) from error
@@ -158,14 +167,13 @@ def _of_agent(
     by_case: dict[Case, list[Json]] = {}
     for line in lines:
         by_case.setdefault((str(line["suite"]), str(line["scenario"])), []).append(line)
-    cases = {case: _case(case, found) for case, found in sorted(by_case.items())}
-    there = sum(len(found) for found in by_case.values())
-    return Evidence(
-        agent, fingerprint, conditions, cases, complete, max(0, len(cases) * conditions.trials - there)
-    )
+    cases = {case: case_evidence(case, found) for case, found in sorted(by_case.items())}
+    missing = sum(max(0, conditions.trials - len(found)) for found in by_case.values())
+    return Evidence(agent, fingerprint, conditions, cases, complete, missing)
 
 
-def _case(case: Case, lines: Sequence[Json]) -> CaseEvidence:
+def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
+    """Return what the episode lines of one scenario show, one for each trial."""
     scored = [line for line in lines if line["verdict"] != "error"]
     first = lines[0]
     dimensions = Counter(
@@ -207,15 +215,36 @@ def trace(line: Mapping[str, Any]) -> str:
     return hashlib.sha256(data.encode()).hexdigest()
 
 
-def _last_attempts(lines: Iterable[Json]) -> list[Json]:
-    last: dict[tuple[str, str, str, int], Json] = {}
+def _counting_attempts(lines: Iterable[Json]) -> list[Json]:
+    """Return the attempt that counts of each trial, sorted by agent, suite, scenario and trial.
+
+    That is the first one that was scored, else the last. Raises `ValueError` for an attempt that is there twice.
+    """
+    attempts: dict[tuple[str, str, str, int], dict[int, Json]] = {}
     for line in lines:
         if line.get("own") or line.get("unreported"):
             continue
-        key = (str(line["agent"]), str(line["suite"]), str(line["scenario"]), int(line["trial"]))
-        if key not in last or int(line["attempt"]) >= int(last[key]["attempt"]):
-            last[key] = line
-    return list(last.values())
+        if line["verdict"] not in VERDICTS:
+            msg = f"{episode_key(line)} has the verdict {str(line['verdict'])[:60]!r}"
+            raise ValueError(msg)
+        trial = (str(line["agent"]), str(line["suite"]), str(line["scenario"]), int(line["trial"]))
+        found = attempts.setdefault(trial, {})
+        if int(line["attempt"]) in found:
+            msg = f"{episode_key(line)} is there twice; give each agent and each suite a name of its own"
+            raise ValueError(msg)
+        found[int(line["attempt"])] = line
+    return [
+        next(
+            (found[number] for number in sorted(found) if found[number]["verdict"] != "error"),
+            found[max(found)],
+        )
+        for _, found in sorted(attempts.items())
+    ]
+
+
+def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fingerprint without what differs between machines although the agent is the same."""
+    return {name: value for name, value in sorted(fingerprint.items()) if name not in UNSHARED}
 
 
 def _conditions(run: Json) -> Conditions:
@@ -225,13 +254,17 @@ def _conditions(run: Json) -> Conditions:
             {name: str(suite[name]) for name in ("name", "version", "sha256", "toolset", "toolset_version")}
             for suite in run["suites"]
         ),
-        key=lambda suite: suite["name"],
+        key=lambda suite: sorted(suite.items()),
     )
+    timeout, customer = float(settings["timeout"]), run.get("customer")
+    if not math.isfinite(timeout):
+        msg = f"its timeout is {timeout}"
+        raise ValueError(msg)
     return Conditions(
         suites=tuple(suites),
         scorer=str(run["scorer"]),
         trials=int(settings["trials"]),
         max_turns=int(settings["max_turns"]),
-        timeout=float(settings["timeout"]),
-        customer=run.get("customer"),
+        timeout=timeout,
+        customer=None if customer is None else shared_fingerprint(customer),
     )

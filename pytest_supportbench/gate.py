@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_supportbench.comparable import differences, gaps, named, what_changed
+from pytest_supportbench.comparable import differences, gaps, named, several_suites, what_changed
 from pytest_supportbench.counted import counted
 from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
 from pytest_supportbench.gate_aggregate import Aggregate, aggregate, dimension_reasons
@@ -74,12 +74,13 @@ def decide(
     fresh: Mapping[Case, CaseEvidence] | None = None,
     quarantine: Collection[Case] = (),
     expired: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Decision:
     """Judge a run against a baseline.
 
     ``fresh`` has the confirming trials of candidates, by case. ``quarantine`` names cases that are run and shown and do
-    not count, but for zero tolerance; ``expired`` says in words which entries of the quarantine are over. Raises
-    `UsageError` where scipy or statsmodels is missing.
+    not count, but for zero tolerance; ``expired`` says in words which entries of the quarantine are over, and ``notes``
+    what else there is to tell of it. Raises `UsageError` where scipy or statsmodels is missing.
     """
     require_statistics()
     changed = tuple(what_changed(before, now))
@@ -89,17 +90,21 @@ def decide(
         for case in before.cases.keys() & now.cases.keys()
         if before.cases[case].scored and now.cases[case].scored
     )
-    zero = tuple(_zero_tolerance(before, now, both))
+    tried = tuple(_tried(before, now, fresh or {}, both))
+    early = (
+        *(Reason("quarantine", text, "REGRESSED") for text in expired),
+        *(Reason("quarantine", text) for text in notes),
+        *_zero_tolerance(tried, several=several_suites(both)),
+    )
     if refused:
-        return Decision("INCONCLUSIVE", (*refused, *zero), changed, rules=rules)
+        return Decision("INCONCLUSIVE", (*refused, *early), changed, rules=rules)
     counted_cases = [case for case in both if case not in quarantine]
     old = {case: before.cases[case] for case in counted_cases}
     new = {case: now.cases[case] for case in counted_cases}
     scenarios = scenario_step(old, new, rules, fresh or {})
     whole = aggregate(old, new, rules, scenarios_can_block=scenarios.fresh is not None)
     reasons = (
-        *(Reason("quarantine", text, "REGRESSED") for text in expired),
-        *zero,
+        *early,
         *scenarios.reasons,
         *whole.reasons,
         *dimension_reasons(old, new, rules),
@@ -120,46 +125,55 @@ def decide(
         quarantined=tuple(case for case in both if case in quarantine),
         aggregate=whole,
         scenarios=scenarios,
-        zero_tolerance_alarm=_alarm(before, now, both),
+        zero_tolerance_alarm=_alarm(tried),
         rules=rules,
     )
 
 
-def _zero_tolerance(before: Evidence, now: Evidence, cases: Sequence[Case]) -> Iterator[Reason]:
-    """Yield each scenario and code whose rate is above the baseline's: any such rise blocks."""
+def _tried(
+    before: Evidence, now: Evidence, fresh: Mapping[Case, CaseEvidence], cases: Sequence[Case]
+) -> Iterator[tuple[Case, str, CaseEvidence, CaseEvidence]]:
+    """Yield each case with what its trials are called, before and now: those of the run, and its fresh ones apart."""
     for case in cases:
-        old, new = before.cases[case], now.cases[case]
+        yield case, "trial", before.cases[case], now.cases[case]
+        if case in fresh and fresh[case].scored:
+            yield case, "fresh trial", before.cases[case], fresh[case]
+
+
+def _zero_tolerance(
+    tried: Iterable[tuple[Case, str, CaseEvidence, CaseEvidence]], *, several: bool
+) -> Iterator[Reason]:
+    """Yield each scenario and code whose rate is above the baseline's: any such rise blocks."""
+    for case, noun, old, new in tried:
         for code, count in sorted(new.zero_tolerance.items()):
             earlier = old.zero_tolerance.get(code, 0)
             if count * old.scored > earlier * new.scored:
                 text = (
-                    f"{case[1]}: {code} in {count} of {new.scored} {'trial' if new.scored == 1 else 'trials'}, "
+                    f"{named([case], several=several)}: {code} in {count} of {counted(new.scored, noun)}, "
                     f"before in {earlier} of {old.scored}"
                 )
                 yield Reason("zero_tolerance", text, "REGRESSED")
 
 
-def _alarm(before: Evidence, now: Evidence, cases: Sequence[Case]) -> float:
-    """Return how often the zero-tolerance rule would block an unchanged agent, its rates pooled over both runs."""
+def _alarm(tried: Iterable[tuple[Case, str, CaseEvidence, CaseEvidence]]) -> float:
+    """Return how often the zero-tolerance rule would block an unchanged agent, its rates pooled over both sides."""
     found = [
-        (before.cases[case], now.cases[case], code)
-        for case in cases
-        for code in sorted(before.cases[case].zero_tolerance.keys() | now.cases[case].zero_tolerance.keys())
+        (old.zero_tolerance.get(code, 0) + new.zero_tolerance.get(code, 0), old.scored, new.scored)
+        for _, _, old, new in tried
+        for code in sorted(old.zero_tolerance.keys() | new.zero_tolerance.keys())
     ]
-    rates = [
-        (old.zero_tolerance.get(code, 0) + new.zero_tolerance.get(code, 0)) / (old.scored + new.scored)
-        for old, new, code in found
-    ]
-    return simulate_any_above(rates, [old.scored for old, _, _ in found], [new.scored for _, new, _ in found])
+    rates = [count / (before + now) for count, before, now in found]
+    return simulate_any_above(rates, [before for _, before, _ in found], [now for _, _, now in found])
 
 
 def _areas(old: Mapping[Case, CaseEvidence], new: Mapping[Case, CaseEvidence]) -> Iterator[Reason]:
     """Yield each area's mean pass rates: described, never tested, since six scenarios cannot show a difference."""
+    several = several_suites(old)
     for area in sorted({item.category for item in old.values()}):
-        cases = [case for case, item in old.items() if item.category == area]
+        cases = sorted(case for case, item in old.items() if item.category == area)
         rates = [float(sum(side[case].rate for case in cases) / len(cases)) for side in (old, new)]
         worse = [case for case in cases if new[case].rate < old[case].rate]
-        names = f"; worse: {named(worse)}" if worse else ""
+        names = f"; worse: {named(worse, several=several)}" if worse else ""
         scenarios = counted(len(cases), "scenario")
         yield Reason(
             "areas", f"{area}: {100 * rates[0]:.0f} % → {100 * rates[1]:.0f} % of {scenarios}{names}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -67,47 +67,66 @@ def aggregate(old: Cases, new: Cases, rules: Rules, *, scenarios_can_block: bool
     size = len(old)
     if not size:
         nothing = Interval(0.0, -1.0, 1.0)
-        text = "no scenario counts; there is nothing to compare"
-        reason = Reason("aggregate", text, "INCONCLUSIVE")
+        reason = Reason("aggregate", "no scenario counts: there is nothing to compare", "INCONCLUSIVE")
         return Aggregate(0, 0.0, 0.0, nothing, 1.0, alpha, "none", None, (reason,))
-    p_value, test = _test(old, new, lambda item: item.rate)
-    families = _by_family(old, new, lambda item: item.rate)
-    interval = difference_interval([total for total, _ in families], [count for _, count in families])
-    before, now = (float(sum(item.rate for item in side.values()) / size) for side in (old, new))
-    drop = -interval.estimate
-    worse = p_value <= alpha and drop > rules.margin and (not rules.margin or interval.high < -rules.margin)
-    detectable = _detectable(old, new, alpha)
+    p_value, test = _test(old, new, _passed)
+    interval = _interval(old, new, _passed)
+    before, now = _means(old, new, _passed)
+    worse = p_value <= alpha and _beyond(old, new, _passed, rules.margin, alpha)
+    detectable = _detectable(old, new, before, alpha, rules.margin)
     text = (
-        f"{100 * before:.1f} % → {100 * now:.1f} %: {100 * interval.estimate:+.1f} points "
-        f"(95 % interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f}), {test}, p = {p_value:.3g} for a drop"
+        f"{_change(before, now)}: {100 * interval.estimate:+.1f} points "
+        f"(95 % interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
     )
-    reason = Reason("aggregate", text, "REGRESSED" if worse else None)
-    return Aggregate(
-        size,
-        before,
-        now,
-        interval,
-        p_value,
-        alpha,
-        test,
-        detectable,
-        (reason, *_power(detectable, interval)),
+    margin = f", beyond the margin of {100 * rules.margin:g} points" if rules.margin else ""
+    reasons = (
+        Reason("aggregate", text, "REGRESSED" if worse else None),
+        Reason("aggregate", f"{test}: p = {p_value:.2g}; a drop blocks at {alpha:.2g}{margin}"),
+        Reason("aggregate", _power(detectable, interval)),
+    )
+    return Aggregate(size, before, now, interval, p_value, alpha, test, detectable, reasons)
+
+
+def _passed(item: CaseEvidence) -> Fraction:
+    return item.rate
+
+
+def _means(old: Cases, new: Cases, rate: Rate) -> tuple[float, float]:
+    before, now = (float(sum(map(rate, side.values())) / len(side)) for side in (old, new))
+    return before, now
+
+
+def _change(before: float, now: float) -> str:
+    return f"{100 * before:.1f} % → {100 * now:.1f} %"
+
+
+def _interval(old: Cases, new: Cases, rate: Rate, level: float = 0.95) -> Interval:
+    families = _by_family(old, new, rate)
+    return difference_interval(
+        [float(total) for total, _ in families], [count for _, count in families], level
     )
 
 
-def _power(detectable: float | None, interval: Interval) -> Iterator[Reason]:
+def _beyond(old: Cases, new: Cases, rate: Rate, margin: float, alpha: float) -> bool:
+    """Tell whether a drop is larger than the margin, with the same level as the test that it is one at all."""
+    if not margin:
+        return True
+    return _interval(old, new, rate, 1 - 2 * alpha).high < -margin
+
+
+def _power(detectable: float | None, interval: Interval) -> str:
     shown = (
-        "no drop of the whole could have been shown with so few scenarios"
+        "so few scenarios show no drop of the whole"
         if detectable is None
-        else f"the smallest drop that it shows four times of five is {100 * detectable:.0f} points"
+        else f"4 of 5 such runs show a drop of {100 * detectable:.0f} points"
     )
     missed = max(0.0, -interval.low)
-    yield Reason("aggregate", f"{shown}; a drop of {100 * missed:.0f} points is not ruled out")
+    return f"{shown}; one of {100 * missed:.0f} is not ruled out"
 
 
 def _test(old: Cases, new: Cases, rate: Rate) -> tuple[float, str]:
     """Return the one-sided p-value of a drop, and the test's name."""
-    if all(item.weight == 1 for side in (old, new) for item in side.values()):
+    if _single(old, new):
         broken = sum(rate(new[case]) < rate(old[case]) for case in old)
         fixed = sum(rate(new[case]) > rate(old[case]) for case in old)
         return mcnemar_worse(broken, fixed), f"exact McNemar, {broken} broken and {fixed} fixed"
@@ -115,24 +134,31 @@ def _test(old: Cases, new: Cases, rate: Rate) -> tuple[float, str]:
     return sign_flip_worse([total for total, _ in families]), "paired permutation test"
 
 
-def _by_family(old: Cases, new: Cases, rate: Rate) -> list[tuple[float, int]]:
+def _single(old: Cases, new: Cases) -> bool:
+    """Tell whether each scenario counts as one trial, before and now."""
+    return all(item.weight == 1 for side in (old, new) for item in side.values())
+
+
+def _by_family(old: Cases, new: Cases, rate: Rate) -> list[tuple[Fraction, int]]:
     """Return the differences of the rates summed by twin family, and how many scenarios each family has."""
     found: dict[tuple[str, str], tuple[Fraction, int]] = {}
     for case in sorted(old):
         key = (case[0], old[case].family)
         total, count = found.get(key, (Fraction(), 0))
         found[key] = (total + rate(new[case]) - rate(old[case]), count + 1)
-    return [(float(total), count) for total, count in found.values()]
+    return list(found.values())
 
 
-def _detectable(old: Cases, new: Cases, alpha: float) -> float | None:
+def _detectable(old: Cases, new: Cases, before: float, alpha: float, margin: float) -> float | None:
+    """Return the smallest drop beyond the margin that is shown; ``None`` where it is more than there is to lose."""
     changes = [float(new[case].rate - old[case].rate) for case in sorted(old)]
     spread = plain.stdev(changes) if len(changes) > 1 else 0.0
-    single = all(item.weight == 1 for side in (old, new) for item in side.values())
-    if single or not spread:
+    if _single(old, new) or not spread:
         fixed = sum(change > 0 for change in changes) / len(changes)
-        return detectable_drop(len(old), alpha, fixed, paired=True)
-    return detectable_drop(len(old), alpha, spread, paired=False)
+        drop = detectable_drop(len(old), alpha, fixed, paired=True)
+    else:
+        drop = detectable_drop(len(old), alpha, spread, paired=False)
+    return None if drop is None or drop + margin > before else drop + margin
 
 
 def dimension_reasons(old: Cases, new: Cases, rules: Rules) -> tuple[Reason, ...]:
@@ -141,11 +167,11 @@ def dimension_reasons(old: Cases, new: Cases, rules: Rules) -> tuple[Reason, ...
         return ()
     rates: list[Rate] = [_dimension(name) for name in STRICT_DIMENSIONS]
     p_values = holm([_test(old, new, rate)[0] for rate in rates])
+    alpha = rules.alpha_dimensions
     found = []
     for name, rate, p_value in zip(STRICT_DIMENSIONS, rates, p_values, strict=True):
-        before, now = (float(sum(map(rate, side.values())) / len(side)) for side in (old, new))
-        text = f"{name.replace('_', ' ')}: {100 * before:.1f} % → {100 * now:.1f} %, p = {p_value:.3g} (Holm)"
-        blocks = p_value <= rules.alpha_dimensions and before - now > rules.margin
+        text = f"{name.replace('_', ' ')}: {_change(*_means(old, new, rate))}, p = {p_value:.2g} (Holm)"
+        blocks = p_value <= alpha and _beyond(old, new, rate, rules.margin, alpha / len(rates))
         found.append(Reason("dimensions", text, "REGRESSED" if blocks else None))
     return tuple(found)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from pytest_supportbench.comparable import named
+from pytest_supportbench.comparable import named, several_suites
 from pytest_supportbench.counted import counted
 from pytest_supportbench.evidence import Case, CaseEvidence
 from pytest_supportbench.gate_rules import (
-    DETERMINISTIC_CASES,
+    DETERMINISTIC_FAILED,
     DETERMINISTIC_FRESH,
     MAX_FRESH,
     Reason,
@@ -45,92 +46,101 @@ def candidates(old: Cases, new: Cases) -> tuple[Case, ...]:
 
 
 def is_deterministic(cases: Cases) -> bool:
-    """Tell whether an agent never varied: at least twenty scenarios, each tried more than once, all trials alike."""
-    return len(cases) >= DETERMINISTIC_CASES and all(
-        item.scored > 1 and item.repeats for item in cases.values()
-    )
+    """Tell whether an agent never varied: each scenario tried more than once, all its trials alike."""
+    return bool(cases) and all(item.repeats for item in cases.values())
+
+
+def level(cases: Cases, rules: Rules) -> float:
+    """Return the level of Fisher's test of one scenario: the step's over half the number of scenarios.
+
+    A false alarm needs that all trials passed before and that today's fail, and that happens at most half as often as
+    Fisher's p-value says, whatever the scenario's true pass rate is. So the sum over all scenarios, by Bonferroni, is
+    at most the step's level. Nothing here depends on what a run showed.
+    """
+    return 2 * rules.alpha_scenarios / len(cases)
 
 
 def fresh_needed(old: Cases, new: Cases, rules: Rules) -> int | None:
     """Return how many fresh trials make a candidate that fails them all block; ``None`` where twenty do not.
 
-    It depends on numbers of trials only, never on what they showed now, so that it is fixed before the run.
+    It depends on numbers of scenarios and trials only, never on what they showed now, so that it is fixed before.
     """
-    if is_deterministic(old):
-        return DETERMINISTIC_FRESH
-    stable = [case for case, item in old.items() if item.stable]
-    if not stable:
+    if not old:
         return None
-    before = min(old[case].weight for case in stable)
-    now = min(new[case].scored for case in stable)
-    level = rules.alpha_scenarios / len(stable)
+    now = min(item.scored for item in new.values())
+    if is_deterministic(old):
+        return max(DETERMINISTIC_FRESH, DETERMINISTIC_FAILED - now)
+    before, each = max(_trials(old).values()), level(old, rules)
     return next(
-        (count for count in range(1, MAX_FRESH + 1) if fisher_worse((before, 0), (0, now + count)) <= level),
+        (count for count in range(1, MAX_FRESH + 1) if fisher_worse((before, 0), (0, now + count)) <= each),
         None,
     )
+
+
+def _trials(cases: Cases) -> dict[Case, int]:
+    """Return how many trials of each scenario count.
+
+    Trials that repeat each other count once, for they may be the same trial; but not those of an agent that varied in
+    some other scenario, since its trials are independent.
+    """
+    varied = any(item.scored > 1 and not item.repeats for item in cases.values())
+    return {case: item.scored if varied else item.weight for case, item in cases.items()}
 
 
 def scenario_step(old: Cases, new: Cases, rules: Rules, fresh: Cases) -> ScenarioStep:
     """Judge the candidates by their fresh trials.
 
-    A candidate blocks where Fisher's exact test of the baseline's trials against all of today's is at most the step's
-    level over the number of stable cases (Bonferroni). That only candidates get fresh trials does not raise the
-    false-alarm rate: the test would hold its level if every case got them, and blocks on a part of these cases. A
-    deterministic agent's candidate blocks where all of at least three fresh trials fail alike.
+    A candidate blocks where Fisher's exact test of the baseline's trials against all of today's is at most `level`.
+    That only candidates get fresh trials does not raise the false-alarm rate: the test would hold its level if every
+    case got them, and blocks on a part of these cases. A deterministic agent's candidate blocks where all trials fail,
+    of which at least three are fresh.
     """
     found = candidates(old, new)
     needed = fresh_needed(old, new, rules)
-    deterministic = is_deterministic(old)
-    stable = sum(item.stable for item in old.values())
-    confirmed, cleared, waiting = [], [], []
+    trials, each = _trials(old), level(old, rules) if old else 0.0
+    deterministic, several = is_deterministic(old), several_suites(old)
+    groups: dict[str, list[Case]] = {"confirmed": [], "not confirmed": [], "waiting": [], "hopeless": []}
     for case in found:
-        trials = fresh.get(case)
-        if needed is None:
-            continue
-        if trials is None or trials.scored < needed:
-            waiting.append(case)
-        elif _holds(
-            old[case], new[case], trials, rules.alpha_scenarios / stable, deterministic=deterministic
-        ):
-            confirmed.append(case)
-        else:
-            cleared.append(case)
-    reasons = (
-        *(
-            Reason("scenarios", f"{_counts(old, new, fresh, case)}: confirmed", "REGRESSED")
-            for case in confirmed
-        ),
-        *(Reason("scenarios", f"{_counts(old, new, fresh, case)}: not confirmed") for case in cleared),
-        *_unjudged(found, waiting, needed),
-    )
-    return ScenarioStep(found, tuple(confirmed), needed, deterministic, reasons)
+        before = None if deterministic else trials[case]
+        groups[_outcome(before, new[case], fresh.get(case), needed, each)].append(case)
+    reasons = [
+        Reason(
+            "scenarios",
+            f"{named([case], several=several)} passed {old[case].passed}/{old[case].scored} before, "
+            f"{new[case].passed}/{new[case].scored} now, {fresh[case].passed}/{fresh[case].scored} fresh: {group}",
+            "REGRESSED" if group == "confirmed" else None,
+        )
+        for group in ("confirmed", "not confirmed")
+        for case in groups[group]
+    ]
+    if waiting := groups["waiting"]:
+        text = (
+            f"{counted(len(waiting), 'new failure')} to be confirmed by {counted(needed or 0, 'fresh trial')} each: "
+            f"{named(waiting, several=several)}"
+        )
+        reasons.append(Reason("scenarios", text, "INCONCLUSIVE"))
+    if hopeless := groups["hopeless"]:
+        text = (
+            f"too few trials to tell {counted(len(hopeless), 'new failure')} from chance: "
+            f"{named(hopeless, several=several)}; bless a baseline of more, such as 5"
+        )
+        reasons.append(Reason("scenarios", text))
+    return ScenarioStep(found, tuple(groups["confirmed"]), needed, deterministic, tuple(reasons))
 
 
-def _holds(
-    old: CaseEvidence, new: CaseEvidence, fresh: CaseEvidence, level: float, *, deterministic: bool
-) -> bool:
-    if deterministic and not new.passed and not fresh.passed and fresh.repeats:
-        return True
+def _outcome(
+    before: int | None, new: CaseEvidence, fresh: CaseEvidence | None, needed: int | None, each: float
+) -> Literal["confirmed", "not confirmed", "waiting", "hopeless"]:
+    """Judge one candidate. ``before`` is how many trials count, all passed; ``None`` for a deterministic agent."""
+    if needed is None or not _blocks(before, 0, new.scored + needed, each):
+        return "hopeless"
+    if fresh is None or fresh.scored < needed:
+        return "waiting"
     passed, scored = new.passed + fresh.passed, new.scored + fresh.scored
-    return fisher_worse((old.weight, 0), (passed, scored - passed)) <= level
+    return "confirmed" if _blocks(before, passed, scored - passed, each) else "not confirmed"
 
 
-def _unjudged(found: Sequence[Case], waiting: Sequence[Case], needed: int | None) -> Iterator[Reason]:
-    """Yield what could not be told: candidates without fresh trials, or with too few trials to ever tell."""
-    if waiting:
-        text = (
-            f"{counted(len(waiting), 'new failure')} neither confirmed nor cleared, for want of "
-            f"{counted(needed or 0, 'fresh trial')} each: {named(waiting)}"
-        )
-        yield Reason("scenarios", text, "INCONCLUSIVE")
-    if found and needed is None:
-        text = (
-            f"{counted(len(found), 'new failure')} that a baseline of so few trials cannot tell from chance: "
-            f"{named(found)}; bless a baseline of 5 trials, or of 2 for an agent that never varies"
-        )
-        yield Reason("scenarios", text)
-
-
-def _counts(old: Cases, new: Cases, fresh: Cases, case: Case) -> str:
-    counts = [f"{side[case].passed}/{side[case].scored}" for side in (old, new, fresh)]
-    return f"{case[1]}: passed {counts[0]} before, {counts[1]} now, {counts[2]} in fresh trials"
+def _blocks(before: int | None, passed: int, failed: int, each: float) -> bool:
+    if before is None:
+        return not passed
+    return fisher_worse((before, 0), (passed, failed)) <= each

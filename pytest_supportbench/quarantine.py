@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.evidence import Case
-from pytest_supportbench.findings import Finding
+from pytest_supportbench.findings import Finding, shown
 from pytest_supportbench.source import Source
 from pytest_supportbench.validation import explain
 from pytest_supportbench.words import Slug
@@ -20,16 +21,27 @@ from pytest_supportbench.words import Slug
 Line = Annotated[str, Field(min_length=1, max_length=500)]
 
 
+def _day(value: object) -> object:
+    """Refuse what pydantic would make a date of and nobody means as one, such as a number of seconds."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        return value
+    msg = f"is {shown(value)}, which is no day; write a date, such as 2026-03-14"
+    raise ValueError(msg)
+
+
 class Entry(BaseModel):
-    """One scenario in quarantine. ``expires`` is the last day on which the entry holds."""
+    """One scenario in quarantine, of every suite that has it where none is named.
+
+    ``expires`` is the last day on which the entry holds.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     scenario: Slug
-    suite: Line | None = None
+    suite: Slug | None = None
     owner: Line
     reason: Line
-    expires: date
+    expires: Annotated[date, BeforeValidator(_day)]
 
 
 class QuarantineFile(BaseModel):
@@ -64,18 +76,16 @@ def read_quarantine(path: Path) -> tuple[Entry, ...]:
             for finding in explain(error, QuarantineFile, data):
                 source.add(finding)
             entries = ()
-        seen: set[tuple[str | None, str]] = set()
+        seen: dict[str, set[str | None]] = {}
         for number, entry in enumerate(entries):
-            if (entry.suite, entry.scenario) in seen:
+            suites = seen.setdefault(entry.scenario, set())
+            if suites and (entry.suite is None or suites & {None, entry.suite}):
                 message = f"{entry.scenario!r} is in quarantine twice"
                 source.add(Finding(("quarantine", number, "scenario"), message, "keep one of the entries"))
-            seen.add((entry.suite, entry.scenario))
+            suites.add(entry.suite)
         source.refuse()
     except FileError as error:
         raise UsageError(str(error)) from None
-    except OSError as error:
-        msg = f"{path}: cannot be read as a quarantine file ({error.strerror}); name another path"
-        raise UsageError(msg) from error
     return entries
 
 
@@ -88,10 +98,10 @@ def quarantined(entries: Iterable[Entry], cases: Iterable[Case], today: date) ->
         name = f"{entry.suite}/{entry.scenario}" if entry.suite else entry.scenario
         found = {case for case in known if case[1] == entry.scenario and entry.suite in {None, case[0]}}
         if not found:
-            unknown.append(f"{name} is in quarantine and not in the run; take it out, or mend its id")
+            unknown.append(f"{name}: no such scenario in the run; mend its id, or take it out")
         elif entry.expires < today:
             expired.append(
-                f"{name}: its quarantine ended on {entry.expires}; {entry.owner} must mend or renew it ({entry.reason})"
+                f"{name}: ended on {entry.expires}; {entry.owner} must mend or renew it ({entry.reason})"
             )
         else:
             held |= found

@@ -7,9 +7,12 @@ Everything random is drawn with a fixed seed, so that equal inputs give equal nu
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.errors import UsageError
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 SEED: Final = 20_260_101
 RESAMPLES: Final = 9_999
 POWER: Final = 0.8
+CELLS: Final = 2_000_000
+"""How many numbers one batch of resamples holds, so that suites of thousands of scenarios fit in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,10 @@ def require_statistics() -> None:
         raise UsageError(f'{msg}; run: pip install "pytest-supportbench[gate]"')
 
 
-def wilson(passed: int, whole: int, level: float = 0.95) -> Interval:
+def wilson(passed: float, whole: int, level: float = 0.95) -> Interval:
     """Return Wilson's score interval of a proportion of independent trials (Wilson 1927).
 
-    Raises `ValueError` for a proportion of nothing.
+    ``passed`` need not be whole. Raises `ValueError` for a proportion of nothing.
     """
     from statsmodels.stats.proportion import proportion_confint
 
@@ -53,36 +58,68 @@ def wilson(passed: int, whole: int, level: float = 0.95) -> Interval:
         msg = "a proportion of nothing has no interval"
         raise ValueError(msg)
     low, high = proportion_confint(passed, whole, alpha=1 - level, method="wilson")
-    return Interval(passed / whole, float(low), float(high), level)
+    share = passed / whole  # which rounding leaves outside of its own interval
+    return Interval(share, min(share, float(low)), max(share, float(high)), level)
 
 
 def clustered(sums: Sequence[float], sizes: Sequence[int], level: float = 0.95) -> Interval:
-    """Return the interval of a mean over clusters, by a percentile bootstrap that draws whole clusters.
+    """Return the interval of a share (0 to 1) over clusters, by a percentile bootstrap that draws whole clusters.
 
-    ``sums`` and ``sizes`` have each cluster's total and number of observations. Observations that are all alike have a
-    bootstrap interval of no width, which is no honest one: then Wilson's interval over the clusters stands in for it.
+    ``sums`` and ``sizes`` have each cluster's total and number of observations. A bootstrap knows nothing of clusters
+    too rare to be among those drawn, so each bound is at least as far off as `_unseen` says: where all passed, that is
+    Wilson's interval with each cluster as one observation. Raises `ValueError` for a share of nothing.
     """
+    import numpy as np
+
+    _refuse_nothing(sizes)
+    totals, counts = np.asarray(sums, dtype=float), np.asarray(sizes, dtype=float)
+    shares = totals / counts
+    low, high = _bootstrapped(totals, counts, level)
+    estimate = float(totals.sum() / counts.sum())
+    low = min(low, estimate - _unseen(1 - shares, 1.0, level, "wilson"))
+    high = max(high, estimate + _unseen(shares, 1.0, level, "wilson"))
+    return Interval(estimate, max(0.0, low), min(1.0, high), level)
+
+
+def _refuse_nothing(sizes: Sequence[int]) -> None:
+    if not sizes or min(sizes) < 1:
+        msg = "a mean of nothing has no interval"
+        raise ValueError(msg)
+
+
+def _bootstrapped(sums: NDArray[np.float64], sizes: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Return the percentile bootstrap's bounds of the mean over clusters (Efron 1979); the mean where all are alike."""
     import numpy as np
     from scipy.stats import bootstrap
 
-    totals, counts = np.asarray(sums, dtype=float), np.asarray(sizes, dtype=float)
-    estimate = float(totals.sum() / counts.sum())
-    if len(totals) < 2 or np.ptp(totals / counts) == 0:  # noqa: PLR2004 - one cluster cannot be resampled
-        if estimate in {0.0, 1.0}:
-            edge = wilson(round(estimate * len(totals)), len(totals), level)
-            return Interval(estimate, edge.low, edge.high, level)
-        return Interval(estimate, 0.0, 1.0, level)
+    if not np.ptp(sums / sizes):
+        return float(sums.sum() / sizes.sum()), float(sums.sum() / sizes.sum())
     found = bootstrap(
-        (totals, counts),
+        (sums, sizes),
         lambda total, count, axis: total.sum(axis=axis) / count.sum(axis=axis),
         paired=True,
         vectorized=True,
         n_resamples=RESAMPLES,
+        batch=max(1, CELLS // len(sums)),
         confidence_level=level,
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return Interval(estimate, float(found.low), float(found.high), level)
+    return float(found.low), float(found.high)
+
+
+def _unseen(changes: NDArray[np.float64], largest: float, level: float, method: str) -> float:
+    """Return how much further up the mean of ``changes`` may be for clusters that did not happen to be seen.
+
+    That is what clusters of the ``largest`` change would add if there were as many as can be while none is seen, or
+    what further clusters like those above 0 would, as many as the upper bound of their share allows.
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    up = changes[changes > 0]
+    _, most = proportion_confint([0, len(up)], len(changes), alpha=1 - level, method=method)
+    further = (most[1] - len(up) / len(changes)) * up.mean() if len(up) else 0.0
+    return float(max(most[0] * largest, further))
 
 
 def mcnemar_worse(broken: int, fixed: int) -> float:
@@ -94,7 +131,7 @@ def mcnemar_worse(broken: int, fixed: int) -> float:
     return float(binomtest(broken, broken + fixed, 0.5, alternative="greater").pvalue)
 
 
-def sign_flip_worse(differences: Sequence[float]) -> float:
+def sign_flip_worse(differences: Sequence[Fraction]) -> float:
     """Return the one-sided p-value of a paired permutation test that the mean difference is below 0 (Fisher 1935).
 
     ``differences`` are now minus before, summed by cluster. Exact up to 13 clusters that changed, else 9,999 draws.
@@ -102,9 +139,14 @@ def sign_flip_worse(differences: Sequence[float]) -> float:
     import numpy as np
     from scipy.stats import permutation_test
 
-    changed = np.asarray([value for value in differences if value], dtype=float)
+    scale = math.lcm(
+        *(value.denominator for value in differences)
+    )  # whole numbers, so that equal sums are equal
+    changed = np.asarray([int(value * scale) for value in differences if value], dtype=float)
     if not len(changed):
         return 1.0
+    if len(changed) == 1:
+        changed = np.append(changed, 0.0)  # which changes no sum: scipy takes no sample of one
     found = permutation_test(
         (changed,),
         lambda values, axis: values.sum(axis=axis),
@@ -112,6 +154,7 @@ def sign_flip_worse(differences: Sequence[float]) -> float:
         vectorized=True,
         alternative="less",
         n_resamples=RESAMPLES,
+        batch=max(1, CELLS // len(changed)),
         rng=np.random.default_rng(SEED),
     )
     return float(found.pvalue)
@@ -125,36 +168,22 @@ def fisher_worse(before: tuple[int, int], now: tuple[int, int]) -> float:
 
 
 def difference_interval(differences: Sequence[float], sizes: Sequence[int], level: float = 0.95) -> Interval:
-    """Return the interval of a mean paired difference (now minus before), clusters drawn whole.
+    """Return the interval of a mean paired difference (now minus before, -1 to 1), clusters drawn whole.
 
-    ``differences`` are summed by cluster over ``sizes`` scenarios. Never narrower than what unseen changes allow: the
-    bounds are at least as wide as Clopper-Pearson's for clusters of which none changed in that direction.
+    ``differences`` are summed by cluster over ``sizes`` scenarios. Changes too rare to be among them are allowed for by
+    `_unseen` with Clopper-Pearson's bounds (1934): as large ones as were seen in either direction, or whole ones where
+    nothing changed. Raises `ValueError` for a mean of nothing.
     """
     import numpy as np
-    from scipy.stats import bootstrap
-    from statsmodels.stats.proportion import proportion_confint
 
+    _refuse_nothing(sizes)
     sums, counts = np.asarray(differences, dtype=float), np.asarray(sizes, dtype=float)
+    changes = sums / counts
+    largest = float(abs(changes).max()) or 1.0
+    low, high = _bootstrapped(sums, counts, level)
     estimate = float(sums.sum() / counts.sum())
-    clusters = len(sums)
-    _, unseen = proportion_confint(0, clusters, alpha=1 - level, method="beta")
-    low = high = estimate
-    if clusters > 1 and np.ptp(sums / counts):
-        found = bootstrap(
-            (sums, counts),
-            lambda total, count, axis: total.sum(axis=axis) / count.sum(axis=axis),
-            paired=True,
-            vectorized=True,
-            n_resamples=RESAMPLES,
-            confidence_level=level,
-            method="percentile",
-            rng=np.random.default_rng(SEED),
-        ).confidence_interval
-        low, high = float(found.low), float(found.high)
-    if not (sums < 0).any():
-        low = min(low, estimate - float(unseen))
-    if not (sums > 0).any():
-        high = max(high, estimate + float(unseen))
+    low = min(low, estimate - _unseen(-changes, largest, level, "beta"))
+    high = max(high, estimate + _unseen(changes, largest, level, "beta"))
     return Interval(estimate, max(-1.0, low), min(1.0, high), level)
 
 
@@ -174,22 +203,23 @@ def detectable_drop(scenarios: int, alpha: float, noise: float, *, paired: bool)
     exact McNemar's power, summed over the number of flips), or the standard deviation of the scenarios' differences
     (several trials: power of the paired t-test). ``None`` where no drop would be shown.
     """
-    if not paired:
-        from statsmodels.stats.power import TTestPower
-
-        if scenarios < 2 or not noise:  # noqa: PLR2004 - no spread, no test
-            return None
-        effect = TTestPower().solve_power(
-            nobs=scenarios, alpha=alpha, power=POWER, alternative="larger", effect_size=None
+    if paired:
+        most = int(scenarios * (1 - 2 * noise))  # beside those that flip anyway, no more can break
+        found = bisect_left(
+            range(1, most + 1),
+            POWER,
+            key=lambda broken: _mcnemar_power(scenarios, noise + broken / scenarios, noise, alpha),
         )
-        return min(1.0, float(effect) * noise)
-    for broken in range(1, scenarios + 1):
-        drop = broken / scenarios
-        if drop + noise > 1:
-            return None
-        if _mcnemar_power(scenarios, min(1.0, noise + drop), noise, alpha) >= POWER:
-            return drop
-    return None
+        return (found + 1) / scenarios if found < most else None
+    from statsmodels.stats.power import TTestPower
+
+    if scenarios < 2 or not noise:  # noqa: PLR2004 - no spread, no test
+        return None
+    effect = TTestPower().solve_power(
+        nobs=scenarios, alpha=alpha, power=POWER, alternative="larger", effect_size=None
+    )
+    drop = float(effect) * noise
+    return drop if drop <= 1 else None
 
 
 def _mcnemar_power(scenarios: int, broken: float, fixed: float, alpha: float) -> float:
@@ -198,26 +228,37 @@ def _mcnemar_power(scenarios: int, broken: float, fixed: float, alpha: float) ->
     from scipy.stats import binom
 
     flips = min(1.0, broken + fixed)
-    if not flips:
-        return 0.0
-    numbers = np.arange(scenarios + 1)
+    numbers = np.arange(1, scenarios + 1)
     least = binom.isf(alpha, numbers, 0.5)  # more than so many broken ones reject
-    rejects = binom.sf(np.where(numbers, least, 0), numbers, broken / flips)
+    rejects = binom.sf(least, numbers, broken / flips)
     return float((binom.pmf(numbers, scenarios, flips) * rejects).sum())
 
 
 def pass_at_k(passed: int, trials: int, k: int) -> float:
-    """Return the unbiased estimate that at least one of ``k`` trials passes (Chen et al. 2021)."""
+    """Return the unbiased estimate that at least one of ``k`` trials passes (Chen et al. 2021).
+
+    Raises `ValueError` for more than ``trials``, of which nothing can be said.
+    """
     from scipy.stats import hypergeom
 
-    return 1 - float(hypergeom.pmf(0, trials, passed, k))
+    return float(hypergeom.sf(0, *_drawn(passed, trials, k)))
 
 
 def pass_hat_k(passed: int, trials: int, k: int) -> float:
-    """Return the unbiased estimate that all of ``k`` trials pass, written pass^k (Yao et al. 2024)."""
+    """Return the unbiased estimate that all of ``k`` trials pass, written pass^k (Yao et al. 2024).
+
+    Raises `ValueError` for more than ``trials``, of which nothing can be said.
+    """
     from scipy.stats import hypergeom
 
-    return float(hypergeom.pmf(k, trials, passed, k))
+    return float(hypergeom.pmf(k, *_drawn(passed, trials, k)))
+
+
+def _drawn(passed: int, trials: int, k: int) -> tuple[int, int, int]:
+    if not (1 <= k <= trials and 0 <= passed <= trials):
+        msg = f"{k} trials cannot be drawn of {trials}, of which {passed} passed"
+        raise ValueError(msg)
+    return trials, passed, k
 
 
 def correlation(first: Sequence[int], second: Sequence[int]) -> float | None:
@@ -239,11 +280,8 @@ def simulate_any_above(
     """
     import numpy as np
 
-    if not rates:
-        return 0.0
     source = np.random.default_rng(SEED)
-    probabilities = np.asarray(rates)
-    earlier: NDArray[np.int64] = source.binomial(before, probabilities, (draws, len(rates)))
-    later: NDArray[np.int64] = source.binomial(now, probabilities, (draws, len(rates)))
-    above: Any = later * np.asarray(before) > earlier * np.asarray(now)
-    return float(above.any(axis=1).mean())
+    above = np.zeros(draws, dtype=bool)
+    for rate, earlier, later in zip(rates, before, now, strict=True):
+        above |= source.binomial(later, rate, draws) * earlier > source.binomial(earlier, rate, draws) * later
+    return float(above.mean())
