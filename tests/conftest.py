@@ -14,6 +14,8 @@ NEEDED = (
     "langchain_openai",
     "langgraph",
     "mcp",
+    "scipy",
+    "statsmodels",
     "mlcroissant",
     "ollama",
     "openai",
