@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench import garbage, gate_options, hookspecs, settings
+from pytest_supportbench import garbage, gate_options, hookspecs, settings, sharding
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Confirming, Controller
@@ -38,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini names."""
     settings.add_options(parser)
     gate_options.add_gate_options(parser)
+    sharding.add_shard_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -54,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SETTINGS] = chosen = settings.read_settings(config)
     config.pluginmanager.register(Warned(config), "supportbench-warnings")
     gate = _gate(config)
+    sharding.register_sharding(config)
     worker = getattr(config, WORKER, None)
     if worker is not None:
         config.stash[RUN] = worker["supportbench_run"]

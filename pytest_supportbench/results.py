@@ -188,10 +188,11 @@ def run_line(
     limits: Limits,
     root: Path,
     customer: Mapping[str, Any] | None = None,
+    shard: Mapping[str, Any] | None = None,
 ) -> Json:
     """Return the line that says what was run: suites with hashes, agent fingerprints, versions and settings.
 
-    ``customer`` is the fingerprint of a simulated customer.
+    ``customer`` is the fingerprint of a simulated customer, ``shard`` says which part of a run this is.
     """
     return {
         "type": "run",
@@ -206,7 +207,13 @@ def run_line(
         "python": platform.python_version(),
         "platform": platform.platform(),
         "git_commit": git_commit(root),
-        "settings": {"trials": trials, "max_turns": limits.max_turns, "timeout": limits.timeout},
+        "settings": {
+            "trials": trials,
+            "max_turns": limits.max_turns,
+            "timeout": limits.timeout,
+            "shard": None if shard is None else shard["shard"],
+            "plan": None if shard is None else shard["plan"],
+        },
     }
 
 

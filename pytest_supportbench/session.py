@@ -36,7 +36,8 @@ from pytest_supportbench.summary import Row, row
 class BenchSession:
     """One session's state in one process; hooks and fixtures delegate to it.
 
-    ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed.
+    ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed. ``shard``
+    is what the run line says of it where only a part of the run's scenarios is run here; set before any is.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class BenchSession:
             admit=self._budget.admit,
         )
         self._constants: dict[str, str | None] = {}
+        self.shard: Json | None = None
         self._constant_agent = AlwaysEscalate(parse_spec("always-escalate", settings.root), settings.root)
 
     @property
@@ -268,6 +270,7 @@ class BenchSession:
             limits=self.limits,
             root=self.settings.root,
             customer=self._customer.fingerprint() if self._customer else None,
+            shard=self.shard,
         )
 
     def _fingerprint(self, name: str) -> Json:

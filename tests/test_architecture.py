@@ -22,6 +22,7 @@ PYTEST_GROUP = {
     "run",
     "session",
     "settings",
+    "sharding",
     "shown",
     "upcoming",
 }

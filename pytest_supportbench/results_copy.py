@@ -1,0 +1,88 @@
+"""Results files as commands read and write them: damaged ones are refused with a remedy, new ones appear whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from pytest_supportbench.errors import UsageError
+from pytest_supportbench.results import SCHEMA_VERSION, Json, dump
+from pytest_supportbench.results_file import RunFile, read_run
+
+MAX_BYTES: Final = 2**30
+"""Larger results files are refused; an episode takes about 10 kB."""
+
+REMEDY: Final = "name a file that this version's pytest --supportbench-results wrote"
+
+
+def read_results(path: Path) -> RunFile:
+    """Return a results file as read back. Raises `UsageError` where it cannot be read or is none."""
+    try:
+        if path.exists() and not path.is_file():
+            msg = f"{path}: is no file; {REMEDY}"
+            raise UsageError(msg)
+        if path.stat().st_size > MAX_BYTES:
+            msg = f"{path}: has more than {MAX_BYTES:,} bytes; {REMEDY}"
+            raise UsageError(msg)
+        run = read_run(path)
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror or error}); {REMEDY}"
+        raise UsageError(msg) from error
+    except ValueError as error:
+        msg = f"{path}: is no results file; {REMEDY}"
+        raise UsageError(msg) from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(str(path), error) from error
+    if run.run.get("schema") != SCHEMA_VERSION:
+        schema = str(run.run.get("schema"))[:60]
+        msg = f"{path}: its schema is {schema}, and this version reads {SCHEMA_VERSION}; {REMEDY}"
+        raise UsageError(msg)
+    return run
+
+
+def damaged(name: str, error: Exception) -> UsageError:
+    """Return the error for a file whose lines lack what every line has, or have something else in its place."""
+    what = f"a line has no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
+    return UsageError(f"{name}: cannot be read as results: {what[:300]}; {REMEDY}")
+
+
+def refuse_foreign(path: Path, inputs: Iterable[Path]) -> None:
+    """Raise `UsageError` where writing to ``path`` would destroy what is read, or no results file."""
+    if not path.exists():
+        return
+    if any(path.samefile(other) for other in inputs if other.exists()):
+        msg = f"{path}: is one of the files to read; name another path with --out"
+        raise UsageError(msg)
+    start = b""
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(16)
+    if not path.is_file() or (start and not start.startswith(b'{"type":"run"')):
+        msg = f"{path}: exists and is no results file; name another path with --out"
+        raise UsageError(msg)
+
+
+def write_results(path: Path, lines: Iterable[Json], closing: Callable[[Path], Json] | None) -> None:
+    """Write a results file whole or not at all; ``closing`` makes its last line from the file of the others.
+
+    Without ``closing`` the file says by that that it is incomplete. Raises `UsageError` where it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines(map(dump, lines))
+            if closing is not None:
+                last = closing(draft)
+                with draft.open("a", encoding="utf-8", errors="replace", newline="\n") as file:
+                    file.write(dump(last))
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or error
+        msg = f"{path}: cannot be written ({why}); name another path with --out"
+        raise UsageError(msg) from error
