@@ -24,6 +24,11 @@ EXIT_ERRORS_ONLY: Final = 10
 EXIT_INCONCLUSIVE: Final = 11
 
 
+def _only_of_subtests(report: pytest.TestReport) -> bool:
+    """Tell whether a test failed only because its subtests did, each of which was reported."""
+    return isinstance(report.longrepr, str) and report.longrepr.startswith("contains ")
+
+
 class Controller:
     """Takes every report once; the last attempt at an item counts."""
 
@@ -37,6 +42,7 @@ class Controller:
         self._closing: dict[str, Any] | None = None
         self._here = config.invocation_params.dir
         self._reported: dict[str, list[Row]] = {}
+        self._subtests: dict[str, list[Row]] = {}
         self._failed = 0
         self._errors = 0
         self._mistakes: Counter[str] = Counter()
@@ -44,10 +50,9 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a report's rows, and note what kind of failure it is if it is one."""
         data: dict[str, Any] = getattr(report, ATTRIBUTE, {})
-        rows = data.get("rows", ())
-        if rows:
-            self._reported[report.nodeid] = rows
-        if not report.failed:
+        rows = data.get("rows", [])
+        self._keep(report, rows)
+        if not report.failed or _only_of_subtests(report):
             return
         if "usage" in data:
             self._mistakes[data["usage"]] += 1
@@ -57,6 +62,13 @@ class Controller:
             self._new_failures += 1  # whether it counts is the gate's to say
         else:
             self._failed += 1
+
+    def _keep(self, report: pytest.TestReport, rows: list[Row]) -> None:
+        """Keep the rows of an item's last attempt; those of its subtests are reported before its own."""
+        if isinstance(report, pytest.SubtestReport):
+            self._subtests.setdefault(report.nodeid, []).extend(rows)
+        elif rows := [*self._subtests.pop(report.nodeid, []), *rows] if report.when == "call" else rows:
+            self._reported[report.nodeid] = rows
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a file that could not be collected as a failure: what it holds was not evaluated."""

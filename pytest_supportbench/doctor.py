@@ -74,7 +74,7 @@ def diagnose(text: str, write: Write, *, root: Path, scenario: Path | None, limi
     runner = Runner({spec.id: agent}, limits, loops.wait_for, secrets=secret)
     scheduler = Scheduler(runner, lambda _result: None)
     clear = runner.redactor(spec.id).text
-    visit = _Visit(agent, bound, runner, scheduler, lambda line: write(clean(clear(line))))
+    visit = _Visit(agent, bound, runner, scheduler, clear, lambda line: write(clean(clear(line))))
     try:
         return visit.code()
     except UsageError as error:
@@ -105,20 +105,24 @@ def _load(scenario: Path | None) -> BoundScenario:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """One examination; ``write`` takes text that may hold secrets and control characters."""
+    """One examination; ``write`` takes lines that may hold secrets and control characters.
+
+    ``clear`` blanks a text before it is wrapped: of a secret that a line's end cuts, no line has the whole.
+    """
 
     agent: LiveAgent
     bound: BoundScenario
     runner: Runner
     scheduler: Scheduler
+    clear: Callable[[str], str]
     write: Write
 
     def code(self) -> int:
         """Write all there is to say and return the exit code."""
         spec = self.agent.spec
         problem = self.runner.problem(spec.id)
-        for line in self._setup():
-            self.write(line)
+        for label, text in self._setup():
+            self._say(label, text)
         if problem is not None:
             return self._broken(problem)
         self._say("check", "found nothing wrong")
@@ -126,8 +130,8 @@ class _Visit:
         self.write("")
         unknown = [name for name, value in self._facts().items() if value is None]
         result = self.scheduler.result(Job(spec.id, self.bound, spec.id, 1))
-        for line in _outcome(result):
-            self.write(line)
+        for label, text in _outcome(result):
+            self._say(label, text)
         for name in unknown:  # such as which model the server says that it asked
             self._say(name.replace("_", " "), _shown(self._facts()[name]))
         if result.episode.error is not None:
@@ -136,7 +140,7 @@ class _Visit:
         return self._wired(result) if advice is None else self._unusable(result, advice)
 
     def _say(self, label: str, text: str) -> None:
-        for line in _entry(label, text):
+        for line in _entry(label, self.clear(text)):
             self.write(line)
 
     def _facts(self) -> dict[str, Any]:
@@ -145,25 +149,25 @@ class _Visit:
         absent = {"options", *(["prompt_path"] if facts.get("prompt_path") is None else [])}
         return {name: value for name, value in facts.items() if name not in absent and value != []}
 
-    def _setup(self) -> Iterator[str]:
-        """Yield what the agent would use, in words."""
+    def _setup(self) -> Iterator[tuple[str, str]]:
+        """Yield labels and what the agent would use, in words."""
         agent, spec = self.agent, self.agent.spec
         options = agent.fingerprint().get("options")
-        yield from _entry("agent", spec.raw)
+        yield ("agent", spec.raw)
         for name, value in self._facts().items():
             if value is not None:
-                yield from _entry(name.replace("_", " "), _shown(value))
-        yield from _entry("options", _options(spec, options if isinstance(options, dict) else {}))
+                yield (name.replace("_", " "), _shown(value))
+        yield ("options", _options(spec, options if isinstance(options, dict) else {}))
         if "key_env" in (KINDS[spec.kind].options or ()):
-            yield from _entry("key", _from_variable(spec.option("key_env", "OPENAI_API_KEY")))
+            yield ("key", _from_variable(spec.option("key_env", "OPENAI_API_KEY")))
         for header, variable in spec.headers:
-            yield from _entry("header", f"{header}, {_from_variable(variable)}")
+            yield ("header", f"{header}, {_from_variable(variable)}")
         if spec.without:
-            yield from _entry("without", ", ".join(sorted(spec.without)))
+            yield ("without", ", ".join(sorted(spec.without)))
         window = "answers at once" if agent.inline else counted(agent.window, "episode") + " at a time"
-        yield from _entry("window", window)
+        yield ("window", window)
         limits = self.runner.limits
-        yield from _entry("limits", f"{limits.timeout:g} s and {limits.max_turns} turns an episode")
+        yield ("limits", f"{limits.timeout:g} s and {limits.max_turns} turns an episode")
 
     def _broken(self, problem: EpisodeError) -> int:
         self.write("")
@@ -237,25 +241,25 @@ def _options(spec: AgentSpec, used: dict[str, Any]) -> str:
     return "; ".join(parts) or "none"
 
 
-def _outcome(result: Result) -> Iterator[str]:
+def _outcome(result: Result) -> Iterator[tuple[str, str]]:
     episode, usage = result.episode, usage_json(result.episode)
-    yield from _entry("verdict", result.verdict)
-    yield from _entry("ended", episode.ending.replace("_", " "))
-    yield from _entry("turns", str(usage["turns"]))
+    yield ("verdict", result.verdict)
+    yield ("ended", episode.ending.replace("_", " "))
+    yield ("turns", str(usage["turns"]))
     tools = Counter(call.tool for call in episode.calls)
     named = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in tools.items())
-    yield from _entry("tool calls", f"{len(episode.calls)} ({named})" if named else "none")
+    yield ("tool calls", f"{len(episode.calls)} ({named})" if named else "none")
     counts = "none reported"
     if has_tokens(usage):
         counts = f"{usage['prompt_tokens'] or 0:,} prompt, {usage['completion_tokens'] or 0:,} completion"
-    yield from _entry("tokens", counts)
+    yield ("tokens", counts)
     if usage["cost"] is not None:
-        yield from _entry("cost", f"{usage['cost']} USD")
+        yield ("cost", f"{usage['cost']} USD")
     if usage["retries"]:
-        yield from _entry("repeated", counted(usage["retries"], "request"))
-    yield from _entry("seconds", f"{episode.seconds:.3g}, of them {episode.agent_seconds:.3g} for the agent")
+        yield ("repeated", counted(usage["retries"], "request"))
+    yield ("seconds", f"{episode.seconds:.3g}, of them {episode.agent_seconds:.3g} for the agent")
     if episode.replayed != "no":
-        yield from _entry("replayed", episode.replayed)
+        yield ("replayed", episode.replayed)
 
 
 def _why(episode: Episode) -> str:

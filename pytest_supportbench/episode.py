@@ -20,6 +20,7 @@ from pytest_supportbench.live_tools import LiveTools
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.protocol import Observation, Turn
 from pytest_supportbench.records import EXCERPT, Episode, EpisodeError, Limits
+from pytest_supportbench.redaction import said_by
 
 TOOL_SECONDS: Final = 1.0
 """Seconds that a tool may still run in an episode that is given up before it counts as what hangs."""
@@ -45,7 +46,8 @@ def _failed(conversation: Conversation, error: BaseException, seconds: float) ->
 
 def failure_text(error: BaseException) -> str:
     """Return what an episode keeps of an exception that the agent raised: bounded, and safe to store."""
-    text = str(error) if isinstance(error, AgentFailure) else f"{type(error).__name__}: {error}"
+    said = said_by(error)
+    text = said if isinstance(error, AgentFailure) else f"{type(error).__name__}: {said}"
     return text[:EXCERPT].encode("utf-8", "replace").decode()
 
 
@@ -111,8 +113,8 @@ class Dialogue:
         return self._limits.timeout
 
     def excuse(self, seconds: float) -> None:
-        """Take off seconds in which other episodes kept this one waiting."""
-        self._excused += seconds
+        """Take off seconds in which other episodes kept this one waiting, together at most as many as the limit."""
+        self._excused = min(self._excused + seconds, self._limits.timeout)
 
     def time_left(self) -> float:
         """Return the seconds until the episode's limit; not below 0."""
@@ -151,6 +153,11 @@ class Dialogue:
 
     def out_of_time(self, detail: str = "") -> Episode:
         """Return the episode as one that took too long; ``detail`` is what the adapter saw of it."""
+        if self._excused == self._limits.timeout:
+            waited = (
+                f"for {self._excused:g} s more others blocked its event loop; a lower concurrency may help"
+            )
+            detail = f"{waited}; {detail}" if detail else waited
         return self._broken() or _out_of_time(self.conversation, self._limits, self.seconds(), detail)
 
     def _broken(self) -> Episode | None:
@@ -197,8 +204,8 @@ def _out_of_time(conversation: Conversation, limits: Limits, seconds: float, det
 
 def agent_crashed(bound: BoundScenario, error: BaseException) -> Episode:
     """Return the episode of an agent whose code ended its thread, as ``sys.exit`` does."""
-    text = f"{type(error).__name__}: {error}"[:EXCERPT]
-    return Conversation(bound, Limits(), "crashed").finish(ending="agent_failed", failure=text)
+    failed = Conversation(bound, Limits(), "crashed")
+    return failed.finish(ending="agent_failed", failure=failure_text(error))
 
 
 def failed_before_start(bound: BoundScenario, error: EpisodeError) -> Episode:

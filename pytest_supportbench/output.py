@@ -137,12 +137,14 @@ class ThreadOutput:
     pytest puts one stream or another into ``sys`` between the phases of an item, while episodes print. So it is
     not ``sys`` that is changed but the streams that are seen there, each once: whichever of them is in place when
     an episode prints, it knows whose text it is. `install` is repeated whenever others may have come; it costs
-    little where nothing changed, and nothing is touched before the first thread ran.
+    little where nothing changed, and no stream is touched before the first thread ran. ``redactor`` gives what blanks
+    the log records that no episode makes, such as those of an agent's own threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redactor: Callable[[], Redactor] = lambda: Redactor(())) -> None:
+        self._redactor = redactor
         self._current: ContextVar[Caught | PassedOn | None] = ContextVar("supportbench_output", default=None)
-        self._active = False
+        self._active = self._watching = False
         self._starting = threading.Lock()
         self._make_record = logging.getLogRecordFactory()
         self._handler = _Handler(self)
@@ -161,7 +163,8 @@ class ThreadOutput:
         return not isinstance(self.current, Caught)
 
     def note_streams(self) -> None:
-        """Note the streams that are there between items, so that `install` takes them as well."""
+        """Note the streams that are there between items, so that `install` takes them as well, and blank all logs."""
+        self._watch()
         self._between = (sys.stdout, sys.stderr)
 
     def install(self) -> None:
@@ -201,6 +204,7 @@ class ThreadOutput:
         self._streams.clear()
         self._handlers.clear()
         logging.getLogger().removeHandler(self._handler)
+        self._watching = False
         if logging.getLogRecordFactory() == self._record:
             logging.setLogRecordFactory(self._make_record)
 
@@ -229,17 +233,21 @@ class ThreadOutput:
             passed.close()
 
     def _start(self) -> None:
-        with self._starting:
-            if not self._active:
-                self._active = True
-                self._make_record = logging.getLogRecordFactory()
-                logging.setLogRecordFactory(self._record)
+        self._active = True
+        self._watch()
         self.install()
 
+    def _watch(self) -> None:
+        """Make log records without secrets from now on."""
+        with self._starting:
+            if not self._watching:
+                self._watching = True
+                self._make_record = logging.getLogRecordFactory()
+                logging.setLogRecordFactory(self._record)
+
     def _record(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
-        """Make a log record, without secrets where an episode logs it: its handlers are anybody's."""
+        """Make a log record without secrets, whoever logs it: its handlers are anybody's."""
         record = self._make_record(*args, **kwargs)
         current = self.current
-        if current is not None:
-            _blank(record, current.redactor)
+        _blank(record, self._redactor() if current is None else current.redactor)
         return record

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_supportbench.errors import AgentFailure, is_interrupt
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, ReplayedFailure, is_interrupt
+from pytest_supportbench.protocol import Reply, Step, Unreadable
 from pytest_supportbench.redaction import Redactor, said_by
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ def redacted(ask: Ask, redactor: Redactor, shown: Redactor) -> Ask:
 
     def clean(observation: Observation) -> Any:
         try:
-            return redactor.reply(ask(observation))
+            raw = ask(observation)
         except BaseException as error:  # noqa: BLE001 - whatever it is, its text may hold a secret
             raise _agents_own(error, shown) from None
+        return _readable(raw, redactor)
 
     return clean
 
@@ -34,23 +36,52 @@ def redacted_async(ask: AskAsync, redactor: Redactor, shown: Redactor) -> AskAsy
 
     async def clean(observation: Observation) -> Any:
         try:
-            return redactor.reply(await ask(observation))
+            raw = await ask(observation)
         except asyncio.CancelledError:
             raise  # whoever waits knows whether the episode's time is over
         except BaseException as error:  # whatever it is, its text may hold a secret
             if isinstance(error, GeneratorExit) and not error.args:
                 raise  # the loop was closed under it
             raise _agents_own(error, shown) from None
+        return _readable(raw, redactor)
 
     return clean
 
 
+def _readable(raw: Any, redactor: Redactor) -> Any:
+    """Return a reply without secrets; objects that are not what they seem become a reply that cannot be read."""
+    try:
+        if isinstance(raw, Reply):
+            step = raw.step and Step(number=raw.step.number, draft=raw.step.draft)
+            raw = Reply(turn=raw.turn, usage=raw.usage, replayed=raw.replayed, step=step)
+        return redactor.reply(raw)
+    except Exception as error:  # noqa: BLE001 - objects of an agent's own may do anything
+        reason = f"the reply is no JSON value, nor a valid object of ours: reading it raised {type(error).__name__}"
+        return Unreadable(reason=reason[:500], excerpt=type(raw).__name__[:500])
+
+
 def _agents_own(error: BaseException, redactor: Redactor) -> BaseException:
-    """Return what an agent raised without secrets; what would end more than its episode becomes a failure of it."""
+    """Return what an agent raised without secrets, and with a text that can be told.
+
+    What would end more than its episode becomes a failure of it.
+    """
+    if isinstance(error, InfrastructureError) and not _is_told(error):
+        return AgentFailure(f"{type(error).__name__} whose cause, message and remedy are not all text")
     clean = redactor.error(error)
-    if isinstance(clean, Exception) or is_interrupt(clean):
+    if is_interrupt(clean) or isinstance(clean, InfrastructureError | ReplayedFailure):
         return clean
-    return AgentFailure(f"{type(clean).__name__}: {said_by(clean)}")
+    if isinstance(clean, AgentFailure):
+        return AgentFailure(said_by(clean) or type(clean).__name__)
+    return (
+        clean if isinstance(clean, Exception) else AgentFailure(f"{type(clean).__name__}: {said_by(clean)}")
+    )
+
+
+def _is_told(error: InfrastructureError) -> bool:
+    try:
+        return all(type(part) is str for part in (error.cause, error.message, error.remedy))
+    except Exception:  # noqa: BLE001 - an agent's own exception may do anything
+        return False
 
 
 class Shown:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from json import dumps
+from json import dumps, loads
 from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 from pytest_supportbench.protocol import Reply, Step, Turn, Unreadable
 from pytest_supportbench.secret_values import MIN_CHARS
-from pytest_supportbench.spellings import meaning, replaced
+from pytest_supportbench.spellings import meaning, replaced, spellings
 
 BLANK: Final = "***"
 
@@ -39,12 +39,14 @@ class Redactor:
     def __init__(self, values: Iterable[str]) -> None:
         parts = (part for value in values for part in (value, *_long_lines(value)))
         self._values = tuple(dict.fromkeys(part for part in parts if len(part) >= MIN_CHARS))
-        forms = {
-            form for value in self._values for form in (value, dumps(value)[1:-1], quote(value, safe=""))
-        }
+        forms = {form for value in self._values for form in _forms(value)}
         found = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join([*map(re.escape, found), _MCP_TOKEN]))
-        meant = {meaning(form).strip() for value in self._values for form in (value, quote(value, safe=""))}
+        meant = {
+            meaning(form).strip()
+            for value in self._values
+            for form in (value, quote(value, safe="", errors="replace"))
+        }
         self._meant = tuple(sorted(form for form in meant if len(form) >= MIN_PIECE))
 
     def text(self, text: str) -> str:
@@ -52,9 +54,9 @@ class Redactor:
         return self._blanked(text, pieces=True)
 
     def beside(self, texts: Iterable[str]) -> Redactor:
-        """Return one that leaves alone what these texts have themselves, given by their `meaning`."""
+        """Return one that leaves alone what these texts have as a word of their own, given by their `meaning`."""
         known = tuple(texts)
-        kept = [value for value in self._values if not any(meaning(value).strip() in text for text in known)]
+        kept = [value for value in self._values if not _has_word(known, meaning(value).strip())]
         return self if len(kept) == len(self._values) else Redactor(kept)
 
     @property
@@ -90,9 +92,9 @@ class Redactor:
     def _value(self, value: Any, known: dict[int, Any] | None = None, depth: int = 0) -> Any:
         """Return a value with its texts blanked. Each part is walked once, however often it is shared."""
         if isinstance(value, str):
-            return self._blanked(value, pieces=False)
+            return self._whole_text(value, depth)
         if isinstance(value, bytes | bytearray):
-            text = self._blanked(value.decode("utf-8", "surrogateescape"), pieces=False)
+            text = self._whole_text(value.decode("utf-8", "surrogateescape"), depth)
             return text.encode("utf-8", "surrogateescape")
         if depth > MAX_DEPTH or not isinstance(value, dict | list | tuple):
             return value  # a reply as deep as that is refused, and no part of it is kept
@@ -107,6 +109,16 @@ class Redactor:
                 clean = [self._value(item, known, depth + 1) for item in value]
             known[id(value)] = clean
         return known[id(value)]
+
+    def _whole_text(self, text: str, depth: int) -> str:
+        """Return a text that was not cut, blanked: JSON stays JSON, and what it means is blanked too."""
+        clean = self._blanked(text, pieces=False)
+        said = None if depth > MAX_DEPTH else _parsed(text)
+        if said is None:
+            return clean
+        shown = said if clean == text else _parsed(clean)
+        meant = self._value(said if shown is None else shown, depth=depth + 1)
+        return clean if meant == shown else dumps(meant)
 
     def error(self, error: BaseException) -> BaseException:
         """Return an exception whose text holds no secret; other kinds than ours become an `AgentFailure`."""
@@ -127,6 +139,30 @@ class Redactor:
             if spans:
                 text = replaced(text, spans, BLANK)
         return self._pattern.sub(BLANK, text)
+
+
+def _forms(value: str) -> Iterable[str]:
+    """Return how a value may be spelt where its `meaning` does not find it; of some that is too short to look for."""
+    if len(meaning(value).strip()) < MIN_PIECE:
+        return spellings(value)
+    return value, dumps(value)[1:-1], quote(value, safe="", errors="replace")
+
+
+def _has_word(texts: tuple[str, ...], word: str) -> bool:
+    """Tell whether a text has a word that is no part of a longer one."""
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    return any(pattern.search(text) for text in texts)
+
+
+def _parsed(text: str) -> dict[str, Any] | list[Any] | None:
+    """Return the object or list that a text is as JSON, if it is one."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return None
+    try:
+        value: dict[str, Any] | list[Any] = loads(text)
+    except (RecursionError, ValueError):
+        return None
+    return value
 
 
 def said_by(error: BaseException) -> str:
@@ -163,9 +199,10 @@ def _pieces(text: str, secret: str) -> Iterator[tuple[int, int]]:
         end = start + _alike(text[start : start + len(secret)], secret)
         if _AFTER.match(text, end) and not _WORDS.fullmatch(text[start:end]):
             yield start, end
+    backwards = secret[::-1]
     for place in _places(text, secret[-MIN_PIECE:]):
         end = place + MIN_PIECE
-        start = end - _alike(text[max(end - len(secret), 0) : end][::-1], secret[::-1])
+        start = end - _alike(text[max(end - len(secret), 0) : end][::-1], backwards)
         before = text[max(start - 3, 0) : start]
         if _BEFORE.search(before) and not _WORDS.fullmatch(text[start:end]):
             yield start, end
@@ -173,5 +210,11 @@ def _pieces(text: str, secret: str) -> Iterator[tuple[int, int]]:
 
 def _alike(one: str, other: str) -> int:
     """Return how many characters two texts have in common from their beginning."""
-    pairs = zip(one, other, strict=False)
-    return next((size for size, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    size, most = 0, min(len(one), len(other))
+    while size < most:  # by halves: a long secret that repeats itself is alike at each of its characters
+        middle = (size + most + 1) // 2
+        if one[size:middle] == other[size:middle]:
+            size = middle
+        else:
+            most = middle - 1
+    return size

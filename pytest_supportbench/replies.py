@@ -20,6 +20,7 @@ MAX_CHARS: Final = 64_000
 _THOUGHTS: Final = ("<think>", "</think>")
 _FENCE: Final = "```"
 _BLANK: Final = " \t\r\n"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class InvalidReply(Exception):  # noqa: N818 - named after the record it becomes
@@ -67,13 +68,27 @@ def without_thoughts(text: str) -> str:
     return text
 
 
+def _without_rest_of_thoughts(text: str) -> str:
+    """Return a text without thoughts that were never opened: some models' templates write the beginning themselves.
+
+    What is JSON from its start has no thoughts before it, whatever its strings say.
+    """
+    begun, ended = _THOUGHTS
+    thoughts, closed, rest = text.partition(ended)
+    unopened = closed and begun not in thoughts and not text.lstrip(_BLANK).startswith(("{", _FENCE))
+    return rest if unopened else text
+
+
 def unwrapped(text: str) -> str:
     """Return the JSON text of a reply: the one rule for what may stand around it, in all kinds of agents.
 
-    That is a block of thoughts before it, and one Markdown code fence around it, each on lines of its own. Text with
-    anything else around it is returned as it is, and is no JSON.
+    That is a byte order mark at its start, a block of thoughts before it, perhaps without its beginning, and one
+    Markdown code fence around it, each on lines of its own. Text with anything else around it is returned as it is, and
+    is no JSON.
     """
-    bare = without_thoughts(text).strip(_BLANK)
+    text = text.lstrip(_BYTE_ORDER_MARK)
+    opened = text.lstrip(_BLANK).startswith(_THOUGHTS[0])
+    bare = (without_thoughts(text) if opened else _without_rest_of_thoughts(text)).strip(_BLANK)
     opening, _, rest = bare.partition("\n")
     body, line, closing = rest.rpartition("\n")
     fenced = opening.strip(_BLANK).casefold() in {_FENCE, f"{_FENCE}json"} and closing.strip(_BLANK) == _FENCE
@@ -136,33 +151,41 @@ def parse_turn(raw: object, *, max_chars: int = MAX_CHARS) -> Turn:
     ``max_chars`` bounds the whole reply as JSON text. Raises `InvalidReply` with a reason that the agent can
     act on; never anything else, whatever the agent returned.
     """
+    try:
+        turn, size = _turn(raw, max_chars)
+    except InvalidReply:
+        raise
+    except ValidationError as error:
+        raise InvalidReply(_reason(error)[:300]) from None
+    except ValueError as error:  # Python writes no integer of more than 4,300 digits
+        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
+    except Exception as error:  # noqa: BLE001 - objects of an agent's own may do anything
+        raise InvalidReply(f"the reply cannot be read: {type(error).__name__}"[:300]) from None
+    if size > max_chars:
+        raise InvalidReply(f"the reply has {size:,} characters; at most {max_chars:,} are read")
+    return turn
+
+
+def _turn(raw: object, max_chars: int) -> tuple[Turn, int]:
+    """Return a reply as a turn of plain values, and its size in characters; may raise anything."""
     if isinstance(raw, Unreadable):
         raise InvalidReply(raw.reason)
     text = isinstance(raw, str | bytes | bytearray)
     if isinstance(raw, str | bytes | bytearray):
         raw = _from_json(bytes(raw) if isinstance(raw, bytearray) else raw, max_chars)
-    try:
-        if isinstance(raw, Turn):
-            turn = raw
-        elif isinstance(raw, dict):
-            _bounded(raw, max_chars)
-            turn = Turn.model_validate(raw)
-        else:
-            what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
-            raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
-        parts = [turn.message, turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]]
-        _bounded(parts, max_chars)
-        size = len(turn.message) + sum(map(len, turn.asks_for))
-        if turn.tool_calls:
-            size += sum(len(dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
-        if (
-            not text
-        ):  # what a record would make of it counts: an enumeration is its plain value, a tuple a list
-            turn = Turn.model_validate(loads(dumps(turn.model_dump(mode="json"))))
-    except ValidationError as error:
-        raise InvalidReply(_reason(error)[:300]) from None
-    except ValueError as error:  # Python writes no integer of more than 4,300 digits
-        raise InvalidReply(f"the reply is no JSON: {error}"[:300]) from None
-    if size > max_chars:
-        raise InvalidReply(f"the reply has {size:,} characters; at most {max_chars:,} are read")
-    return turn
+    if isinstance(raw, Turn):
+        turn = raw
+    elif isinstance(raw, dict):
+        _bounded(raw, max_chars)
+        turn = Turn.model_validate(raw)
+    else:
+        what = "None (was a return forgotten?)" if raw is None else f"a {type(raw).__name__}"
+        raise InvalidReply(f"the reply is {what}; a turn is an object with {_KEYS}")
+    parts = [turn.message, turn.action, list(turn.asks_for), [call.arguments for call in turn.tool_calls]]
+    _bounded(parts, max_chars)
+    size = len(turn.message) + sum(map(len, turn.asks_for))
+    if turn.tool_calls:
+        size += sum(len(dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
+    if not text:  # what a record would make of it counts: an enumeration is its plain value, a tuple a list
+        turn = Turn.model_validate(loads(dumps(turn.model_dump(mode="json"))))
+    return turn, size

@@ -105,7 +105,7 @@ class WaitFor(Protocol):
     """How a coroutine of an asynchronous agent is run, as `EventLoops.wait_for` does."""
 
     def __call__(self, agent: str, coroutine: Coroutine[Any, Any, Any], clock: Dialogue, /) -> Any:
-        """Return what it returns; raises `TimeoutError` at the limit."""
+        """Return what it returns; raises `TimeoutError` at the limit. Who shares a lost loop is told by ``agent``."""
 
 
 class Recorder(Protocol):
@@ -207,15 +207,29 @@ class Runner:
         problem = self.problem(job.agent)
         if problem is not None and self._recorder is None:
             return self.result(job, failed_before_start(job.bound, problem))
-        episode = self._episode(job, self.agents[job.agent], problem, begun)
-        while episode.error is not None and episode.error.cause == START_AGAIN:
-            episode = self._episode(job, self.agents[job.agent], problem, begun)
+        episode = self._with_its_loop(job, problem, begun)
         health.note(episode)
         return self.result(job, episode)
 
-    def _episode(
-        self, job: Job, agent: LiveAgent, problem: EpisodeError | None, begun: Callable[[Dialogue], None]
+    def _with_its_loop(
+        self, job: Job, problem: EpisodeError | None, begun: Callable[[Dialogue], None]
     ) -> Episode:
+        """Return a finished episode, begun again where its event loop was lost.
+
+        The last attempt is alone on a loop, so that what becomes of that one is the episode's own doing.
+        """
+        for loop in (job.agent, job.agent, f"{job.agent} {job.key}"):
+            episode = self._episode(job, loop, problem, begun)
+            if episode.error is None or episode.error.cause != START_AGAIN:
+                return episode
+            why = episode.error.message
+        text = f"{why}, in each of 3 attempts, the last of them alone on its event loop"
+        return replace(episode, ending="time_limit", error=None, failure=text)
+
+    def _episode(
+        self, job: Job, loop: str, problem: EpisodeError | None, begun: Callable[[Dialogue], None]
+    ) -> Episode:
+        agent = self.agents[job.agent]
         conversation = Conversation(job.bound, self.limits, opaque_id(job), agent.spec.without)
         customer = None if agent.wants_reference else self._customer
         if customer is not None:
@@ -238,7 +252,7 @@ class Runner:
         if self._recorder is not None:
             ask = self._recorder.wrap(case, job.agent, Shown(agent, self.redactor(job.agent)), ask)
         if agent.is_async:
-            return drive(dialogue, lambda seen: self._wait_for(job.agent, ask(seen), dialogue))
+            return drive(dialogue, lambda seen: self._wait_for(loop, ask(seen), dialogue))
         return drive(dialogue, ask)
 
     def result(self, job: Job, episode: Episode, output: str = "") -> Result:

@@ -94,7 +94,7 @@ class Scheduler:
         self._make_executor = make_executor
         self._admit = admit
         self._windows: dict[str, Window] = {}
-        self.output = ThreadOutput()
+        self.output = ThreadOutput(lambda: runner.redactor(*runner.agents))
 
     def runs_inline(self, agent: LiveAgent) -> bool:
         """Tell whether an agent's episodes run in the caller's thread."""

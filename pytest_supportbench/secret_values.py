@@ -21,6 +21,21 @@ _VARIABLE: Final = re.compile(
 _SENT: Final = re.compile(r"key|token|secret|passw|credential|auth|cookie|session|sig|code", re.IGNORECASE)
 _OPTION: Final = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 _WORDS: Final = re.compile(r"[a-z]+([ _-][a-z]+)*", re.IGNORECASE)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+_SETTING: Final = re.compile(
+    r"expir\w*$|(?:^|[\W_])(?:ttl|limit|max|min|count|size|length|budget|url|uri|endpoint|host|name|file|path|dir|date"
+    r"|time|timeout|seconds|at|age|version|type|mode|region|issuer|audience|algorithm)$",
+    re.IGNORECASE,
+)
+_WORD: Final = r"[a-z]{1,24}\d{0,2}"
+_HOST: Final = rf"({_WORD}|\d{{1,3}})([.-]({_WORD}|\d{{1,3}}))*(:\d+)?"
+_LOOKS_SET: Final = re.compile(
+    rf"[\d.,:_+-]+|{_WORD}([ ._/-]{_WORD})*|https?://{_HOST}(/{_WORD}([._-]({_WORD}|\d{{1,3}}))*)*/?"
+    rf"|(~|[.]{{1,2}})?(/[.]?{_WORD}([ ._-]{_WORD})*)+",
+    re.IGNORECASE,
+)
+"""What a setting beside a secret looks like, such as the limit of tokens or where they are fetched: never random."""
+
 _ORDINARY: Final = re.compile(rf"{_WORDS.pattern}|[\d.:-]+", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"://([^/@\s:?#]*)(?::([^/@\s]*))?@")
 
@@ -28,12 +43,13 @@ _USERINFO: Final = re.compile(r"://([^/@\s:?#]*)(?::([^/@\s]*))?@")
 def environment_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of environment variables whose names say that they are secret, and passwords in addresses.
 
-    Plain words and paths that lead somewhere are left out, such as ``TOKEN_MODE=strict`` or ``SSH_KEY_FILE=/home/…``.
+    Plain words, dates and paths that lead somewhere are left out, such as ``TOKEN_MODE=strict``, and settings such as
+    ``TOKEN_LIMIT=1000000``.
     """
     named = [
         value
         for name, value in environment.items()
-        if _VARIABLE.search(name) and len(value) >= MIN_CHARS and not _is_plain(value)
+        if _names_secret(_VARIABLE, name, value) and len(value) >= MIN_CHARS and not _is_plain(value)
     ]
     inside = [secret for value in environment.values() for secret in address_secrets(value)]
     return tuple(dict.fromkeys([*named, *(value for value in inside if not _is_plain(value))]))
@@ -67,7 +83,7 @@ def sent_secrets(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
             part
             for name, value in pairs
             for part in (value, *re.split(r"[\s;,=]+", value))
-            if part and (_SENT.search(name) or not _ORDINARY.fullmatch(part))
+            if part and (_names_secret(_SENT, name, part) or not _ORDINARY.fullmatch(part))
         )
     )
 
@@ -81,13 +97,22 @@ def option_secrets(options: Iterable[tuple[str, object]]) -> tuple[str, ...]:
     for name, value in options:
         if isinstance(value, str):
             found += address_secrets(value)
-            if _OPTION.search(name) and not name.endswith("_env") and not _is_plain(value):
+            if _names_secret(_OPTION, name, value) and not name.endswith("_env") and not _is_plain(value):
                 found.append(value)
     return tuple(dict.fromkeys(found))
 
 
+def _names_secret(secret: re.Pattern[str], name: str, value: str) -> bool:
+    """Tell whether one of the words of a name says that its value is secret, and not a setting that looks like one."""
+    is_setting = _LOOKS_SET.fullmatch(value) is not None
+    return any(
+        secret.search(word) is not None and not (is_setting and _SETTING.search(word))
+        for word in name.split()
+    )
+
+
 def _is_plain(value: str) -> bool:
-    return _WORDS.fullmatch(value) is not None or _is_path(value)
+    return any(kind.fullmatch(value) for kind in (_WORDS, _DATE)) or _is_path(value)
 
 
 def _is_path(value: str) -> bool:

@@ -277,7 +277,8 @@ class BenchSession:
         """Return an agent's fingerprint, its server asked once; one that cannot be made says why instead."""
         try:
             agent = self.agent(name)
-            self._runner.problem(name)
+            with self.scheduler.output.passed_on(self._runner.redactor(name)):
+                self._runner.problem(name)
         except SupportBenchError as error:
             return {"id": name, "unusable": Redactor(self._hidden).text(str(error))}
         without = {"without": sorted(agent.spec.without)} if agent.spec.without else {}

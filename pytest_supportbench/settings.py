@@ -152,12 +152,13 @@ def read_settings(config: pytest.Config) -> Settings:
 def _refuse_mistyped(config: pytest.Config) -> None:
     """Raise `UsageError` for an environment variable that is named nearly as one of ours; it would do nothing."""
     prefix = "SUPPORTBENCH_"
-    known = [name.upper().removeprefix(prefix) for name in vars(config.option)]
+    options = (name.upper() for name in vars(config.option))
+    known = [name.removeprefix(prefix) for name in options if name.startswith(prefix)]
     for name in sorted(os.environ):
         word = name.removeprefix(prefix)
         if word == name or word in known or not os.environ[name]:
             continue
-        if close := difflib.get_close_matches(word, known, n=1, cutoff=0.75):
+        if close := difflib.get_close_matches(word, known, n=1, cutoff=0.85):
             msg = (
                 f"the environment variable {name[:MAX_SHOWN]} means nothing; did you mean {prefix}{close[0]}?"
             )

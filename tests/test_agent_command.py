@@ -378,6 +378,61 @@ def test_a_line_before_the_first_request_is_the_episodes_own_mistake(make):
     assert "nobody asked for: 'Welcome!'" in reply.reason
 
 
+@pytest.mark.parametrize("pause", [0, 0.2])
+def test_a_process_that_closed_its_input_after_an_answer_is_replaced(make, pause):
+    """What one episode did to its process costs the next one nothing, whether its request was written or not."""
+    agent = make(f"""
+        import json, os, sys, time
+        line = sys.stdin.readline()
+        if not {pause}:
+            os.close(0)
+        print(json.dumps({{"action": "answer", "message": str(os.getpid())}}), flush=True)
+        time.sleep({pause})
+        if {pause}:
+            os.close(0)
+        time.sleep(600)
+    """)
+    first, second = message_of(asked(agent)), message_of(asked(agent, seconds=5))
+    assert first != second
+
+
+def test_a_program_that_closes_its_input_unread_is_no_agent(make):
+    """It says so at once, and not at the limit."""
+    agent = make("import os, time; os.close(0); time.sleep(600)")
+    began = time.monotonic()
+    error = error_of(agent)
+    assert time.monotonic() - began < 10
+    assert (error.cause, "closed its standard input before it read anything" in error.message) == (
+        "died_at_start",
+        True,
+    )
+
+
+@pytest.mark.parametrize("failing", ["raises", "says so", "says so early"])
+def test_a_program_that_takes_a_chunk_for_a_line_is_told(make, failing):
+    """One that reads what is there gets no whole request, and hears that it comes in two pieces."""
+    agent = make(f"""
+        import json, os, time
+        while chunk := os.read(0, 1_000_000):
+            try:
+                json.loads(chunk)
+            except ValueError:
+                if {failing!r} == "raises":
+                    raise
+                time.sleep(0.1 * ({failing!r} == "says so"))
+                os.write(1, b"no JSON\\n")
+                time.sleep(0.5)
+    """)
+    if failing == "raises":
+        said = failure_of(agent)
+        assert "ended with status 1" in said
+    else:
+        reply = asked(agent)
+        assert isinstance(reply, Unreadable)
+        said = reply.reason
+    assert "a request comes in two pieces" in said
+
+
 def test_a_program_that_reads_json_and_no_lines_can_answer(make):
     """A reader that needs no line end does not answer before the whole request is there."""
     agent = make("""
@@ -458,11 +513,13 @@ CHILDREN = """
     import os, subprocess, sys, time
 
     def daemon():
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             os.setsid()
             if os.fork() == 0:
                 time.sleep(300)
             os._exit(0)
+        os.waitpid(child, 0)
 
     for line in sys.stdin:
         subprocess.Popen(["sleep", "300"])

@@ -30,7 +30,8 @@ from frameworks import (
 )
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.output_parsers import StrOutputParser
+from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser, StrOutputParser
+from langchain_core.output_parsers.openai_tools import PydanticToolsParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -48,6 +49,11 @@ from pytest_supportbench.protocol import Turn
 
 KEY = "sk-plain-test-key"
 DONE = {"action": "answer", "message": "Done."}
+
+
+class Decision(BaseModel):
+    action: str
+    message: str
 
 
 def native(step: list[Any]) -> AIMessage:
@@ -211,6 +217,90 @@ def test_a_node_that_makes_up_messages_is_heard_too(monkeypatch, tmp_path):
     assert [violation.code for violation in result.score.violations] == ["verification_skipped"]
 
 
+def one_at_a_time(tools: Any, first: AIMessage, final: Any) -> Any:
+    """Return a graph that makes one call at a time, and leaves the others in the message, edited."""
+    ours = {tool.name: tool for tool in tools}
+
+    def act(state: MessagesState) -> Any:
+        message = state["messages"][-1]
+        call, *rest = message.tool_calls
+        ours[call["name"]].invoke({**call, "type": "tool_call"})
+        left = [{**item, "args": {**item["args"], "note": "late"}} for item in rest]
+        return {"messages": [AIMessage("", id=message.id, tool_calls=left)]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda _state: {"messages": [first]})
+    graph.add_node("act", act)
+    graph.add_node("final", lambda _state: {"messages": [AIMessage(json.dumps(final))]})
+    graph.add_edge(START, "model")
+    graph.add_edge("model", "act")
+    graph.add_conditional_edges(
+        "act", lambda state: "act" if state["messages"][-1].tool_calls else "final", ["act", "final"]
+    )
+    graph.add_edge("final", END)
+    return graph.compile()
+
+
+def edits(tools: Any, first: AIMessage, final: Any, **more: Any) -> Any:
+    """Return a runnable that calls what a message says with further arguments, in code of its own."""
+    ours = {tool.name: tool for tool in tools}
+
+    def act(made: AIMessage) -> Any:
+        for call in made.tool_calls:
+            ours[call["name"]].invoke({**call, "args": {**call["args"], "note": "mine"}, **more})
+        return final
+
+    def bare(made: AIMessage) -> Any:
+        for call in made.tool_calls:
+            ours[call["name"]].invoke({**call["args"], "note": "mine"})
+        return final
+
+    return RunnableLambda(lambda _messages: first) | RunnableLambda(act if more else bare)
+
+
+@pytest.mark.parametrize("path", ORDERED[:3])
+@pytest.mark.parametrize(
+    "shape",
+    [one_at_a_time, edits, functools.partial(edits, id="mine", type="tool_call")],
+    ids=["one at a time", "edited", "edited, under an id of its own"],
+)
+def test_a_message_stays_one_step_whatever_is_done_with_its_calls(monkeypatch, path, shape):
+    """Code that cuts a message down to what is left of it, or edits its arguments, makes no further messages of it."""
+    scenario = frameworks.scenario(path)
+    calls, final = frameworks.ways(scenario)["calls at once"]
+    first = native(calls)
+    first.id = "m1"
+    result = run(monkeypatch, scenario, lambda tools: shape(tools, first, final))
+    assert len(result.episode.calls) == len(calls)
+    assert {call.turn for call in result.episode.calls} == {1}
+
+
+def test_code_that_calls_again_what_a_message_asked_for_has_a_turn_of_its_own(monkeypatch, bound):
+    """Once the calls of a message are made, those with other arguments are the code's, also in the next reply."""
+
+    def build(tools: Any) -> Any:
+        ours = {tool.name: tool for tool in tools}
+        wanted = [
+            ("get_charge", {"charge_id": "ch_204"}),
+            ("add_note", {"customer_id": "cus_1", "text": "a"}),
+        ]
+        asked = []
+
+        def act(_messages: Any) -> Any:
+            asked.append(1)
+            if len(asked) > 1:
+                ours["add_note"].invoke({"customer_id": "cus_1", "text": "b"})
+                return DONE
+            RunnableLambda(lambda _none: native(wanted)).invoke("")
+            ours["get_charge"].invoke({"charge_id": "ch_204"})
+            ours["get_charge"].invoke({"charge_id": "ch_205"})
+            return "no turn"
+
+        return RunnableLambda(act)
+
+    assert [call.turn for call in run(monkeypatch, bound, build).episode.calls] == [1, 2, 4]
+
+
 def test_calls_of_the_users_code_are_turns_of_their_own(monkeypatch, bound):
     """Code that calls tools which no message asked for sees each result before it goes on."""
 
@@ -364,6 +454,69 @@ def test_words_of_a_refusal_mislead_nobody(monkeypatch, bound, said):
     with ChatServer((status, {"error": {"message": text, "code": code}}), keep_alive=False) as server:
         chat = ChatOpenAI(model="m", base_url=server.url, api_key=KEY, max_retries=0)
         assert run(monkeypatch, bound, chat).episode.error.cause == cause
+
+
+CUT = AIMessage('{"action": "answer", "mess', response_metadata={"finish_reason": "length"})
+CUT_CALL = AIMessage(
+    "",
+    invalid_tool_calls=[{"name": "Decision", "args": '{"action": "ans', "id": "1", "error": "cut"}],
+    response_metadata={"stop_reason": "max_tokens"},
+)
+
+
+def reraised(said: AIMessage) -> Any:
+    try:
+        return Decision.model_validate_json(said.text)
+    except ValueError as error:
+        raise RuntimeError("no decision") from error
+
+
+@pytest.mark.parametrize(
+    ("cut", "reads"),
+    [
+        (CUT, StrOutputParser()),
+        (CUT, lambda said: said),
+        (CUT, lambda said: {"messages": [HumanMessage("?"), AIMessage(said.content)]}),
+        (CUT, lambda said: json.loads(said.text)),
+        (CUT, lambda said: Decision.model_validate_json(said.text)),
+        (CUT, reraised),
+        (CUT, StrOutputParser() | PydanticOutputParser(pydantic_object=Decision)),
+        (CUT_CALL, lambda said: said),
+        (CUT_CALL, PydanticToolsParser(tools=[Decision], first_tool_only=True)),
+        (CUT_CALL, JsonOutputParser()),
+    ],
+    ids=[
+        "text",
+        "message",
+        "copy in a state",
+        "read as JSON",
+        "read by a model",
+        "raised from it",
+        "read by a parser",
+        "message with a call",
+        "call read by a parser",
+        "call read as JSON",
+    ],
+)
+def test_an_answer_that_was_cut_is_the_servers_failure_where_it_is_the_output(monkeypatch, bound, cut, reads):
+    """The text itself, and what comes of reading it as a decision, are no mistake of the agent's."""
+    assert run(monkeypatch, bound, model(cut) | reads).episode.error.cause == "reply_truncated"
+
+
+@pytest.mark.parametrize(
+    "uses",
+    [
+        lambda _said: {}["bug"],
+        lambda _said: int("bug"),
+        lambda _said: json.loads("{"),
+        lambda _said: "no turn",
+    ],
+    ids=["its own bug", "a bug in a call", "other text that is no JSON", "a wrong answer"],
+)
+def test_what_the_users_code_makes_of_an_answer_that_was_cut_is_its_own(monkeypatch, bound, uses):
+    """A router that needs one token always ends early, which excuses no bug after it and no wrong answer."""
+    router = model(*[AIMessage("refund", response_metadata={"finish_reason": "length"})] * 2)
+    assert run(monkeypatch, bound, router | RunnableLambda(uses)).verdict == "failed"
 
 
 def test_an_answer_that_was_cut_earlier_excuses_nothing(monkeypatch, bound):
@@ -564,11 +717,6 @@ def test_a_graph_with_a_memory_gets_a_fresh_thread(monkeypatch):
     assert json.dumps(scenario.scenario.customer.replies[0].message, ensure_ascii=False) in after[1].content
 
 
-class Decision(BaseModel):
-    action: str
-    message: str
-
-
 @pytest.mark.parametrize(
     "output",
     [
@@ -610,6 +758,8 @@ def test_a_turn_may_come_in_many_shapes(monkeypatch, bound, output):
     [
         ("Certainly! {}", "the reply is no JSON"),
         (f"Here it is:\n```json\n{json.dumps(DONE)}\n```", "the reply is no JSON"),
+        (f"```json\n```json\n{json.dumps(DONE)}\n```\n```", "the reply is no JSON"),
+        (AIMessage(f"```json\n<think>Hm.</think>\n{json.dumps(DONE)}\n```"), "the reply is no JSON"),
         (ToolMessage("x", tool_call_id="1"), "of type tool"),
         (7, "the reply is a int"),
         (

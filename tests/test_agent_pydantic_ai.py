@@ -335,6 +335,18 @@ def test_a_crash_in_the_users_code_is_the_agents_failure(monkeypatch, bound):
     assert __file__ in result.episode.failure
 
 
+def test_a_bug_after_an_answer_that_was_cut_is_the_agents_own(monkeypatch, bound):
+    """A tool that raises has failed, however the message ended that called it."""
+    parts = [ToolCallPart("look", {})]
+    agent = Agent(FunctionModel(lambda _messages, _info: ModelResponse(parts=parts, finish_reason="length")))
+
+    @agent.tool_plain
+    def look() -> str:
+        raise LookupError("no such shelf")
+
+    assert run(monkeypatch, bound, agent).episode.failure.startswith("LookupError: no such shelf")
+
+
 def test_a_network_error_of_the_users_own_tool_is_the_agents_failure(monkeypatch, bound):
     """Only the model's server is infrastructure: a tool of the user's that reaches nothing has failed."""
     agent = Agent(scripted([("look", {})]))

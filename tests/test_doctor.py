@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fake_ollama import DIGEST, FakeOllama
@@ -328,6 +329,18 @@ def test_secrets_are_never_printed(folder, doctor, monkeypatch):
     for spec in specs:
         _, text = doctor(spec, *DESK)
         assert not [secret for secret in secrets if secret in text], text
+
+
+def test_a_secret_that_a_line_would_cut_is_blanked_as_a_whole(folder, capsys):
+    """What is shown is blanked before it is wrapped, wherever the end of a line would be."""
+    with FakeOpenAI(lambda _: "{}") as server:
+        server.models_status = 401
+        for size in range(2, 34, 2):
+            base = f"{server.url}/{'x' * size}?token=Qtok%2Fqvj%2Bzz%26w1"
+            main(["doctor", f"openai:m?retries=0&base_url={quote(base, safe='')}", *DESK])
+            text = capsys.readouterr().out
+            assert "***" in text
+            assert not [part for part in ("Qtok", "Fqvj", "Bzz", "26w1") if part in text], text
 
 
 def test_what_an_agent_says_cannot_steer_the_terminal(folder, capsys):

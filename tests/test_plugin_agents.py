@@ -73,7 +73,10 @@ def test_a_mistyped_variable_is_a_usage_error(plain, pytester, monkeypatch, name
     )
 
 
-@pytest.mark.parametrize("name", ["SUPPORTBENCH_PROCESS", "SUPPORTBENCH_DESK_KEY", "MY_SUPPORTBENCH_AGENTS"])
+@pytest.mark.parametrize(
+    "name",
+    ["SUPPORTBENCH_DESK_KEY", "MY_SUPPORTBENCH_AGENTS", "SUPPORTBENCH_KEYWORDS", "SUPPORTBENCH_AGENT_2"],
+)
 def test_a_variable_of_somebody_elses_is_left_alone(plain, pytester, monkeypatch, name):
     """What only begins like our variables, or marks a program that an agent started, stops nothing."""
     project(pytester)

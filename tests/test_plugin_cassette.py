@@ -530,6 +530,16 @@ def test_a_cassette_folder_that_is_not_there_is_named(plain, pytester):
     result.stdout.fnmatch_lines(["*there is no folder 'tapse' with cassettes*"])
 
 
+def test_an_agent_named_twice_was_not_recorded_by_a_run_that_named_it_once(plain, pytester):
+    """A/A needs a recording for each time that the agent is named; the miss says so."""
+    project(pytester, [1], agents=COUNTING)
+    plain(agent("tells"), CASSETTE)
+    result = plain(agent("tells"), agent("tells"), CASSETTE, NONE)
+    result.stdout.fnmatch_lines(
+        ["*the same agent was recorded as python-*, since it is named more than once*"]
+    )
+
+
 def test_built_in_agents_are_not_recorded(plain, pytester):
     """Agents that always do the same run as ever beside a cassette and leave nothing in it."""
     project(pytester, [1], agents=COUNTING)

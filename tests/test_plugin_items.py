@@ -300,3 +300,28 @@ def test_a_mistake_is_told_in_the_summary_whatever_the_traceback_style(plain, py
     failing = plain("--tb=no", missing, agent("bad"))
     assert failing.ret == 1
     failing.stdout.fnmatch_lines(["2 tests: *no_such_module*"])
+
+
+def test_episodes_of_subtests_count_as_their_tests_own(plain, pytester):
+    """Each run of a scenario in a subtest is counted, and errors of the infrastructure alone are no failure."""
+    project(pytester, [1, 2, 3])
+    pytester.makepyfile(
+        test_own=f"""
+        def test_all(supportbench, subtests):
+            for number in (1, 2, 3):
+                with subtests.test(number):
+                    supportbench.run(f"desk/case00{{number}}.scenario.yaml").assert_passed()
+
+        def test_down(supportbench, subtests):
+            for number in (1, 2):
+                with subtests.test(number):
+                    supportbench.run(f"desk/case00{{number}}.scenario.yaml", agent={DARK!r})
+        """
+    )
+    found = plain("test_own.py", "-k", "all", agent("odd"))
+    found.stdout.fnmatch_lines(["run by your own tests: 3 episodes, 2 strict passes"])
+    assert found.ret == 1
+    summary = last_run(pytester).summary
+    assert summary["verdicts"] == {"passed": 2, "failed": 1, "error": 0}
+    assert summary["unreported"] == []
+    assert plain("test_own.py", "-k", "down").ret == 10

@@ -137,7 +137,9 @@ def test_a_failure_reads_from_verdict_to_checks(plain, pytester):
             "    expected  answer",
         ]
     )
-    text, _, _ = result.stdout.str().partition("short test summary info")  # with CI set it has the whole failure too
+    text, _, _ = result.stdout.str().partition(
+        "short test summary info"
+    )  # with CI set it has the whole failure too
     assert "assert_passed" not in text
     assert text.count("✗ resolution: action") == 1
     assert text.count("resolution   FAILED") == 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
+from fake_openai import FakeOpenAI
 from projects import agent, project, start
 
 KEY = "Zq/x7+Kw0pLm/TtR9vBn3"
@@ -33,6 +36,17 @@ def threaded(observation):
     thread.join()
     os.system('echo "printed $DESK_API_KEY"')
     return BAD
+
+
+class Checked:
+    def __init__(self):
+        logging.getLogger("desk").warning("made with %s", KEY)
+
+    def reply(self, observation):
+        thread = threading.Thread(target=lambda: logging.getLogger("desk").warning("thread logged %s", KEY))
+        thread.start()
+        thread.join()
+        return GOOD
 
 
 def crashing(observation):
@@ -91,6 +105,28 @@ def test_what_an_agent_prints_logs_and_warns_of_is_blanked(kept, ways):
     assert "logged ***" in text
     assert "warned ***" in text
     assert KEY[:9] not in text
+
+
+def test_what_is_logged_beside_episodes_is_blanked(kept):
+    """An agent logs while it is made, and its threads log: log files hold no secret of that."""
+    text = kept(agent("Checked"), "--log-file-level=INFO")
+    assert text.count("made with ***") > 0
+    assert text.count("thread logged ***") > 0
+    assert KEY not in text
+
+
+def test_the_checks_of_further_agents_log_no_secret(kept):
+    """The first result asks the servers of all agents; their clients log addresses with passwords and tokens."""
+    with FakeOpenAI(lambda _: '{"action": "answer", "message": "From nine to five."}') as server:
+        address = server.url.replace("//", "//bob:pa%2Fss-w0rd9@")
+        specs = [
+            f"--supportbench-agent=openai:{name}?base_url={quote(address, safe='')}%3Ftoken%3DQtok%252F88zz9"
+            for name in ("m", "n")
+        ]
+        server.models = {"data": [{"id": "m"}, {"id": "n"}]}
+        text = kept(*specs, "--log-file-level=INFO")
+    assert "token=***" in text
+    assert not [secret for secret in ("pa%2Fss", "pa/ss", "Qtok") if secret in text]
 
 
 def test_captured_output_of_threads_and_programs_is_blanked(kept):

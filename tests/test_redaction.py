@@ -7,6 +7,7 @@ import base64
 import html
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -29,6 +30,7 @@ from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.secret_values import environment_secrets, option_secrets, sent_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SECRET = 'sk-12/"34\\äöü 56'
@@ -115,6 +117,38 @@ def test_environment_secrets_are_told_by_name_and_look(tmp_path: Path):
     assert set(found) == {"abcd-1234-efgh", "pa55word", "ijkl-5678-mnop", "/Abc9+dEf77QwZx"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ACCESS_TOKEN_EXPIRES", "2026-02-28"),
+        ("KEY_CREATED", "2026-02-28T10:30:00+01:00"),
+        ("SESSION_TOKEN_LIMIT", "12345678"),
+        ("TOKEN_URL", "https://login.example.com:8443/oauth2/v2.0/token"),
+        ("SECRET_NAME", "prod/desk-db"),
+        ("API_KEY_FILE", "/run/secrets/desk_key"),
+        ("PASSWORD_MAX_AGE", "20000000"),
+    ],
+)
+def test_settings_beside_secrets_are_none(name: str, value: str):
+    """A date, and a setting that looks ordinary, would else be blanked in the arguments of a good agent's calls."""
+    assert environment_secrets({name: value}) == ()
+    assert option_secrets([(name.lower(), value)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DB_PASSWORD", "34567890"),
+        ("API_KEY_FILE", "sk-Ab34/78xYz"),
+        ("SECRET_URL", "https://hooks.example.com/services/T01AB23CD/x9Yz8Wv7"),
+        ("TOKEN_NAME", "a8f3-99bc-1d2e"),
+    ],
+)
+def test_what_looks_random_is_a_secret_whatever_its_name_ends_in(name: str, value: str):
+    """A key that is put where its file or name was meant is blanked, and so is a password of digits."""
+    assert environment_secrets({name: value}) == (value,)
+
+
 def test_passwords_in_addresses_of_the_environment_are_secrets():
     """A proxy's or a database's password is blanked as it stands, decoded, and as it is sent."""
     found = environment_secrets({"HTTP_PROXY": "http://bob:pa%2Fss-word9@proxy:3128"})
@@ -170,14 +204,57 @@ def test_a_secret_is_found_however_it_is_spelt(spelt: str):
 def test_what_json_escaped_stays_json(secret: str, before: str, after: str):
     """Blanking the JSON text of a reply leaves JSON, whose text has the secret no more."""
     text = json.dumps({"m": f"{before} {secret} {after}"})
-    try:
-        said = json.loads(Redactor([secret]).reply(text))
-    except json.JSONDecodeError:
-        assert (
-            '"' in secret or "\\" in secret or secret[0] in "nrtbfu/"
-        )  # the JSON's own signs are the secret
-    else:
-        assert secret not in str(said.get("m", ""))
+    said = json.loads(Redactor([secret]).reply(text))
+    assert secret not in str(said.get("m", ""))
+
+
+@pytest.mark.parametrize("secret", ['abcd1234"', '"abcd1234', 'abcd1234"}', 'm": "abcd1234'])
+def test_a_secret_with_signs_of_json_leaves_json(secret: str):
+    """A quote that ends a secret is not taken for the one that ends the text of a reply."""
+    json.loads(Redactor([secret]).reply(json.dumps({"m": "abcd1234"})))
+    for said in (secret, f"say {secret} now"):
+        shown = json.loads(Redactor([secret]).reply(json.dumps({"m": said, "n": [said]})))
+        assert shown == {"m": said.replace(secret, "***"), "n": [said.replace(secret, "***")]}
+
+
+@pytest.mark.parametrize("secret", ["pä😀/wörd12", "ab+cd/ef==gh12", "x\\ '\\/'+", "\\\\\\\\\\\\\\\\"])
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: json.dumps(text).replace("/", "\\/")[1:-1],
+        lambda text: json.dumps(json.dumps(text).replace("/", "\\/"))[3:-3],
+        lambda text: ascii(text)[1:-1],
+        lambda text: repr(text.encode())[2:-1],
+        lambda text: quote(quote(text, safe=""), safe=""),
+    ],
+    ids=["json", "json-slash", "json-twice", "ascii", "bytes", "url-twice"],
+)
+def test_signs_beyond_letters_are_known_in_every_spelling(secret: str, spell: Callable[[str], str]):
+    """Characters of two escapes, the bytes of UTF-8, names of HTML, and values that are mostly backslashes."""
+    redactor = Redactor([secret])
+    assert redactor.reply(f"key {spell(secret)}!") == "key ***!"
+    assert redactor.text(f"key {spell(secret)}!") == "key ***!"
+
+
+@pytest.mark.parametrize(
+    "spelt", ["p&auml;&#x1F600;&sol;w&ouml;rd&plus;12&equals;", "p&amp;auml;&#128512;/wörd+12&#61;"]
+)
+def test_names_of_html_are_undone(spelt: str):
+    """Letters and signs have names in HTML, not only those that it must escape."""
+    assert Redactor(["pä😀/wörd+12="]).reply(f"key {spelt}!") == "key ***!"
+
+
+def test_a_long_secret_that_repeats_itself_takes_no_time():
+    """Time grows with the text, not with how often a secret's beginning stands in it."""
+    begun = time.process_time()
+    assert Redactor(["a1" * 4000]).text("a1" * 20_000) == "***"
+    assert time.process_time() - begun < 10
+
+
+def test_a_value_that_is_no_unicode_does_no_harm():
+    """A variable may hold any bytes; what it is quoted to is no reason to fail."""
+    assert Redactor(["key\udcff-1234"]).text("a key\udcff-1234") == "a ***"
 
 
 def test_a_secret_of_several_lines_is_found_in_one_and_by_each():
@@ -214,6 +291,16 @@ def test_what_the_scenario_says_itself_is_no_secret_in_replies(tmp_path: Path):
     turn = runner.run(Job("key", bound, "a", 1)).episode.turns[0].turn
     assert turn is not None
     assert turn.message == f"{message} ***"
+
+
+def test_a_part_of_what_the_scenario_says_is_a_secret_all_the_same(tmp_path: Path):
+    """A password that a tracking number happens to contain is no text of the scenario."""
+    agent = StubAgent(lambda _: {"action": "answer", "message": "For 123456789012: 34567890."})
+    bound = bind(tmp_path, title="About tracking 123456789012.")
+    runner = Runner({"a": agent}, Limits(), secrets=("34567890",))
+    turn = runner.run(Job("key", bound, "a", 1)).episode.turns[0].turn
+    assert turn is not None
+    assert turn.message == "For 12***12: ***."
 
 
 @pytest.mark.parametrize(

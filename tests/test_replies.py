@@ -19,7 +19,7 @@ from pytest_supportbench.replies import MAX_CHARS, InvalidReply, parse_turn, unw
 if TYPE_CHECKING:
     from pathlib import Path
 
-TURN = {"action": "refund", "message": "Done: ```x``` <think>no</think>", "tool_calls": [], "asks_for": []}
+TURN = {"action": "refund", "message": "Done: ```x``` <think>no</think>{}", "tool_calls": [], "asks_for": []}
 TEXT = json.dumps(TURN)
 FENCED = f"```json\n{json.dumps(TURN, indent=1)}\n```"
 GOOD = {
@@ -31,6 +31,11 @@ GOOD = {
     "behind thoughts": f"<think>Hm. {{}}\n```</think>\n\n{TEXT}",
     "behind no thoughts": f"<think></think>{TEXT}",
     "fenced behind thoughts": f"<think>\nHm.\n</think>\n{FENCED}",
+    "behind a byte order mark": f"\ufeff{TEXT}",
+    "fenced behind a byte order mark": f"\ufeff{FENCED}",
+    "behind thoughts that its template opened": f"\nHm. {{}}\n```\n</think>\n\n{TEXT}",
+    "fenced behind such thoughts": f"Hm.</think>\n{FENCED}",
+    "behind the end of no thoughts": f"</think>{TEXT}",
 }
 BAD = {
     "prose before": f"Certainly! {TEXT}",
@@ -46,6 +51,13 @@ BAD = {
     "thoughts after": f"{TEXT}<think>Hm.</think>",
     "two blocks of thoughts": f"<think>a</think><think>b</think>{TEXT}",
     "thoughts in a fence": f"```json\n<think>a</think>{TEXT}\n```",
+    "two blocks, the second unopened": f"<think>a</think>b</think>{TEXT}",
+    "two blocks, both unopened": f"a</think>b</think>{TEXT}",
+    "prose before thoughts": f"Well. <think>a</think>{TEXT}",
+    "prose behind unopened thoughts": f"a</think>Certainly! {TEXT}",
+    "unopened thoughts in a fence": f"```json\na</think>{TEXT}\n```",
+    "an object before the end of thoughts": f"{TEXT}</think>{TEXT}",
+    "a fence in a fence": f"```json\n{FENCED}\n```",
     "thoughts alone": "<think>a</think>",
     "no object": "```json\n[1]\n```",
 }
@@ -53,7 +65,7 @@ BAD = {
 
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
 def test_a_fence_and_thoughts_may_stand_around_a_turn(text: str):
-    """One JSON object is read bare, in one Markdown code fence, and behind a block of thoughts."""
+    """One JSON object is read bare, in one Markdown code fence, and behind a block of thoughts, opened or not."""
     assert parse_turn(text) == parse_turn(text.encode()) == Turn.model_validate(TURN)
 
 
@@ -64,7 +76,9 @@ def test_anything_else_around_a_turn_makes_it_invalid(text: str):
         parse_turn(text)
 
 
-@pytest.mark.parametrize("text", ["<think>" * 9_000, "```" * 20_000, "```json\n" * 8_000, "\n" * MAX_CHARS])
+@pytest.mark.parametrize(
+    "text", ["<think>" * 9_000, "```" * 20_000, "```json\n" * 8_000, "</think>" * 8_000, "\n" * MAX_CHARS]
+)
 def test_hostile_wrappings_are_only_invalid(text: str):
     """Text of nothing but marks is refused as quickly as any other."""
     with pytest.raises(InvalidReply):

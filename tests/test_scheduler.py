@@ -2,6 +2,8 @@
 # ruff: noqa: T201 - what agents print is under test
 
 import asyncio
+import contextlib
+import contextvars
 import logging
 import sys
 import threading
@@ -16,10 +18,11 @@ from stubs import StubAgent
 from pytest_supportbench import episode as episodes
 from pytest_supportbench import scheduler as scheduling
 from pytest_supportbench.environment import Environment
-from pytest_supportbench.errors import InfrastructureError, UsageError
+from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
 from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import MAX_CHARS, ThreadOutput
+from pytest_supportbench.protocol import Reply, Step, Turn, Usage
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
@@ -192,6 +195,64 @@ def test_what_would_end_a_thread_is_a_failed_episode_too(desk: Desk, error: Base
     desk.add(reply)
     (result,) = desk.run(desk.jobs(1))
     assert (result.verdict, result.episode.failure) == ("failed", f"{type(error).__name__}: ")
+
+
+class Untellable(AgentFailure):
+    """A failure whose text cannot be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Untellable("x"), "Untellable"),
+        (type("Odd", (Exception,), {"__str__": lambda _: 5})(), "Odd: "),
+        (
+            InfrastructureError(None, None, None),
+            "InfrastructureError whose cause, message and remedy are not all text",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_an_exception_that_cannot_be_told_is_a_failed_episode(
+    desk: Desk, error: Any, told: str, is_async: bool
+):
+    """An exception of ours with parts that are no text, or whose own code raises, leaves a row with its name."""
+
+    def reply(_: Any) -> Any:
+        raise error
+
+    async def later(_: Any) -> Any:
+        raise error
+
+    desk.add(later if is_async else reply, is_async=is_async)
+    (result,) = desk.run(desk.jobs(1))
+    assert (result.episode.ending, result.episode.failure) == ("agent_failed", told)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {("a",): 1},
+        Turn.model_construct(action=object(), message=object(), tool_calls=5, asks_for=None),
+        Turn.model_construct(action="refund", message=5, tool_calls=(), asks_for=()),
+        Reply.model_construct(turn=DONE, usage="x"),
+        Reply.model_construct(turn=DONE, usage=Usage.model_construct(prompt_tokens="x")),
+        Reply.model_construct(turn=DONE, usage=None, step="x"),
+        Reply.model_construct(turn=DONE, usage=None, step=Step.model_construct(number="x", draft=5)),
+        type("Broken", (Turn,), {"model_dump": lambda *_, **__: 1 / 0})(),
+    ],
+    ids=["key", "turn", "message", "usage", "tokens", "no step", "step", "subclass"],
+)
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_an_object_that_is_not_what_it_seems_is_an_invalid_reply(desk: Desk, raw: Any):
+    """Objects that were made without validation break nothing of ours, and say so to the agent."""
+    desk.add(lambda _: raw)
+    (result,) = desk.run(desk.jobs(1))
+    assert result.episode.ending == "invalid_reply"
+    assert all(record.invalid for record in result.episode.turns)
 
 
 def test_sys_exit_in_an_async_agent_leaves_its_loop_alive(bound: Any):
@@ -387,6 +448,46 @@ def test_who_waits_behind_a_blocking_coroutine_begins_again(bound: Any, monkeypa
     results = desk.run(desk.jobs(4))
     gate.set()
     assert [result.episode.ending for result in results] == ["acted", "time_limit", "acted", "acted"]
+
+
+@pytest.mark.parametrize("how", ["waits for ever", "blocks without a context", "closes its loop"])
+def test_an_episode_ends_whatever_holds_its_loop(bound: Any, how: str):
+    """Excused time and new beginnings are bounded: one episode is out of time, and the others pass."""
+    desk = Desk(bound, timeout=0.4)
+    over = threading.Event()
+
+    async def busy() -> None:
+        while not over.is_set():
+            time.sleep(0.01)  # noqa: ASYNC251 - that is the mistake under test
+            await asyncio.sleep(0)
+
+    def close(loop: Any) -> None:
+        while not loop.is_closed():
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(loop.stop)
+                loop.close()
+
+    async def reply(observation: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        if desk.trial_of(observation) != 2:
+            return DONE
+        if how == "waits for ever":
+            threading.Thread(target=lambda: asyncio.run_coroutine_threadsafe(busy(), loop)).start()
+        elif how == "blocks without a context":
+            loop.call_soon(over.wait, 3, context=contextvars.Context())
+        else:
+            threading.Thread(target=close, args=(loop,)).start()
+        return await asyncio.sleep(60)
+
+    desk.add(reply, window=4, is_async=True)
+    began = time.monotonic()
+    results = desk.run(desk.jobs(4))
+    over.set()
+    assert [result.episode.ending for result in results] == ["acted", "time_limit", "acted", "acted"]
+    assert time.monotonic() - began < 10
+    if how == "blocks without a context":
+        assert "in each of 3 attempts" in results[1].episode.failure
+    desk.scheduler.close()
 
 
 def test_five_equal_infrastructure_errors_in_a_row_stop_an_agent(desk: Desk):

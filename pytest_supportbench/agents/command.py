@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,9 @@ _STDERR_CHARS: Final = 1_500
 _SURPLUS_CHARS: Final = 120
 _FLUSH: Final = "a reply is one line of JSON, ended and flushed, as print(json.dumps(turn), flush=True) does"
 _WAIT: Final = "its input stays open, so read one line, and do not wait for the end of input"
+_PIECES: Final = (
+    "a request comes in two pieces, so read up to the end of the line, and not just what is there"
+)
 _ONE_LINE: Final = "write one line for each request, and everything else to standard error"
 
 
@@ -129,7 +133,7 @@ class CommandAgent(BaseAgent):
         left = time_left()
         before, process.episode = process.episode, episode
         try:
-            return decode(process.ask(line, time_left))
+            answer = process.ask(line, time_left)
         except TimeoutError:
             process.end()
             text = f"{self._shown!r} wrote no line within {left:.1f} s; {_FLUSH}; {_WAIT}"
@@ -138,19 +142,26 @@ class CommandAgent(BaseAgent):
             process.end()
             if before not in {None, episode}:
                 raise
-            return unreadable(_surplus(late), late.data)
+            return unreadable(f"{_surplus(late)}{_hint(process)}", late.data)
         except Flooded as flood:
             process.end()
             if flood.lines:
                 first, _, rest = flood.data.partition(b"\n")
                 said = f"{_quoted(first)} and {_quoted(rest)}"
-                return unreadable(f"the program wrote more than one line: {said}; {_ONE_LINE}", flood.data)
+                return unreadable(
+                    f"the program wrote more than one line: {said}; {_ONE_LINE}{_hint(process)}", flood.data
+                )
             return unreadable(f"the reply has more than {MAX_BYTES:,} bytes in one line", flood.data)
+        if process.cut and not _is_json(answer):
+            return unreadable(
+                f"the reply is no JSON, and came before the request was read; {_PIECES}", answer
+            )
+        return decode(answer)
 
     def _explained(self, process: LineProcess, ended: Ended) -> AgentFailure | InfrastructureError:
         """Return the error that the end of a process amounts to."""
         if ended.status is None:
-            how = "closed its standard output"
+            how = f"closed its standard {ended.closed}"
         elif ended.status < 0:
             how = f"was ended by {_signal(-ended.status)}"
         else:
@@ -159,7 +170,8 @@ class CommandAgent(BaseAgent):
             text = f"{self._shown!r} {how} before it read anything{_errors(process)}"
             remedy = f"run it by hand in {self.root}: it must read a line, and answer it"
             return InfrastructureError("died_at_start", text, remedy)
-        return AgentFailure(f"{self._shown!r} {how} before it answered; {_FLUSH}{_errors(process)}")
+        hint = _PIECES if process.cut else _FLUSH
+        return AgentFailure(f"{self._shown!r} {how} before it answered; {hint}{_errors(process)}")
 
     def _program(self) -> str:
         """Return the program's path, looked up as the system would from the root directory."""
@@ -240,6 +252,18 @@ def _errors(process: LineProcess) -> str:
     """Return the end of what a process, ended by now, wrote to standard error."""
     text = process.stderr.end(_STDERR_CHARS).strip()
     return f"\nstandard error:\n{text}" if text else ""
+
+
+def _hint(process: LineProcess) -> str:
+    return f"; {_PIECES}" if process.cut else ""
+
+
+def _is_json(answer: bytes) -> bool:
+    try:
+        loads(answer)
+    except (RecursionError, ValueError):
+        return False
+    return True
 
 
 def _surplus(late: Unasked) -> str:

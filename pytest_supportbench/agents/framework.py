@@ -74,11 +74,13 @@ class FrameworkAgent(BaseAgent):
         model = getattr(error, "model_name", None) or self.model()
         return f"{self.spec.raw}, model {model!r}" if model else self.spec.raw
 
-    async def guarded(self, answer: Awaitable[Reply], stopped: Callable[[], object]) -> Reply:
+    async def guarded(
+        self, answer: Awaitable[Reply], stopped: Callable[[BaseException | None], object]
+    ) -> Reply:
         """Await an answer. Raises `InfrastructureError` or `AgentFailure` for whatever is raised.
 
-        ``stopped`` returns why the model's newest message ended. Nothing usable can come of one that was cut short, and
-        then that is the server's failure.
+        ``stopped`` returns why the model's message ended that the reply is, or that an exception is about. Nothing
+        usable can be one that was cut short, and then that is the server's failure.
         """
         try:
             reply = await answer
@@ -86,11 +88,11 @@ class FrameworkAgent(BaseAgent):
             raise  # whoever waits knows whether its time was over
         except BaseException as error:
             ours = isinstance(error, AgentFailure | InfrastructureError) or not isinstance(error, Exception)
-            known = None if ours else self._explain(error) or cut_short(stopped(), self._where(error))
+            known = None if ours else self._explain(error) or cut_short(stopped(error), self._where(error))
             if known is not None:
                 raise known from error
             raise own_failure(error, hidden=(__file__,)) from error
-        cut = cut_short(stopped(), self._where())
+        cut = cut_short(stopped(None), self._where())
         if cut is not None and not _is_turn(reply.turn):
             raise cut
         return reply

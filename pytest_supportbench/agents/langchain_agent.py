@@ -111,7 +111,7 @@ class LangChainAgent(FrameworkAgent):
         built: list[Any] = []
         heard = self._parts.Heard()
 
-        async def answer(observation: Observation) -> Reply:
+        async def answer(observation: Observation, answers: Any) -> Reply:
             if not built:
                 built.append(await self._built(case.tools, heard))
             company, text = briefing(observation, _task(OWN_LOOP, observation, own_loop=True))
@@ -119,9 +119,14 @@ class LangChainAgent(FrameworkAgent):
                 {"role": "system", "content": company},
                 {"role": "user", "content": text},
             ]
-            return await self._ask(built[0], messages, heard, mapping=self._takes_mapping(built[0]))
+            mapping = self._takes_mapping(built[0])
+            return await self._ask(built[0], messages, heard, answers, mapping=mapping)
 
-        return lambda observation: self.guarded(answer(private(observation)), lambda: heard.stopped)
+        def asked(observation: Observation) -> Any:
+            answers = self._parts.Answers()
+            return self.guarded(answer(private(observation), answers), answers.stopped)
+
+        return asked
 
     async def _built(self, tools: EpisodeTools, heard: Any) -> Any:
         assert self._build is not None
@@ -138,14 +143,17 @@ class LangChainAgent(FrameworkAgent):
         if self._build is not None:
             raise UsageError(f"agent {self.spec.raw!r} is built for an episode; run a scenario with it")
         messages = render(observation, _task(IN_TURNS, observation, own_loop=False))
-        heard = self._parts.Heard()
-        answer = self._ask(self._runnable, messages, heard, mapping=self._mapping)
-        return self.guarded(answer, lambda: heard.stopped)
+        heard, answers = self._parts.Heard(), self._parts.Answers()
+        answer = self._ask(self._runnable, messages, heard, answers, mapping=self._mapping)
+        return self.guarded(answer, answers.stopped)
 
-    async def _ask(self, runnable: Any, messages: list[ChatMessage], heard: Any, *, mapping: bool) -> Reply:
-        heard.stopped = None
-        output, usage = await self._parts.invoke(runnable, messages, heard, mapping=mapping)
-        turn = self._parts.turn_of(output)
+    async def _ask(
+        self, runnable: Any, messages: list[ChatMessage], heard: Any, answers: Any, *, mapping: bool
+    ) -> Reply:
+        heard.begin()
+        output, usage = await self._parts.invoke(runnable, messages, [heard, answers], mapping=mapping)
+        answers.output = self._parts.said(output)
+        turn = self._parts.turn_of(answers.output)
         return Reply(turn=turn, usage=usage, step=heard.deciding(turn))
 
 

@@ -28,31 +28,32 @@ MAX_ITEMS: Final = 1_000
 """So many items of one list or state are looked at."""
 
 _DEPTH: Final = 4
-_STOPPED: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
 
 class Heard(BaseCallbackHandler):
     """The messages with tool calls in one episode, whether a model made them or a node of a graph.
 
-    ``stopped`` is why the newest answer of a model ended, in its provider's word. LangGraph gives a message an id only
-    when it enters the state, so that one without is known as the object that it is.
+    LangGraph gives a message an id only when it enters the state, so that one without is known as the object that it
+    is. One that comes again under its id with some of its calls, edited or not, is still the same step.
     """
 
     run_inline = True
 
     def __init__(self) -> None:
-        self.stopped: object = None
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._messages: deque[tuple[int, AIMessage]] = deque(maxlen=MAX_MESSAGES)
+        self._messages: deque[tuple[Step, AIMessage]] = deque(maxlen=MAX_MESSAGES)
+        self._last: Step | None = None
+        self._left: list[str] = []
+
+    def begin(self) -> None:
+        """Start a reply: calls that the one before it left out are not made any more."""
+        with self._lock:
+            self._left = []
 
     def on_llm_end(self, response: LLMResult, **_: Any) -> None:
         """Hear what a model answered."""
-        messages = [getattr(item, "message", None) for made in response.generations for item in made]
-        for message in messages:
-            told = getattr(message, "response_metadata", {})
-            self.stopped = next((told[name] for name in _STOPPED if told.get(name)), None)
-        self._hear(messages)
+        self._hear(getattr(item, "message", None) for made in response.generations for item in made)
 
     def on_chain_start(self, serialized: Any, inputs: Any, **_: Any) -> None:
         """Hear what goes into a chain or a node."""
@@ -66,39 +67,61 @@ class Heard(BaseCallbackHandler):
     def _hear(self, messages: Iterable[Any]) -> None:
         with self._lock:
             for message in messages:
-                if isinstance(message, AIMessage) and message.tool_calls and not self._knows(message):
-                    self._messages.append((next(self._numbers), message))
-
-    def _knows(self, message: AIMessage) -> bool:
-        return any(
-            known is message
-            or (message.id and known.id == message.id and known.tool_calls == message.tool_calls)
-            for _, known in self._messages
-        )
+                if not isinstance(message, AIMessage) or not message.tool_calls:
+                    continue
+                versions = [(step, known) for step, known in self._messages if _is_of(message, known)]
+                if any(known.tool_calls == message.tool_calls for _, known in versions):
+                    continue
+                if versions:
+                    step = versions[0][0]
+                else:
+                    self._last = step = Step(number=next(self._numbers), draft=str(message.text))
+                    self._left = [call["name"] for call in message.tool_calls]
+                self._messages.append((step, message))
 
     def calling(self, name: str, arguments: Mapping[str, Any], call_id: str | None) -> Step | None:
-        """Return the step of a call: the newest message with it, ``None`` where the user's code made it by itself."""
-        if call_id:
-            return self._newest(lambda call: call["id"] == call_id and call["name"] == name)
-        return self._newest(lambda call: call["name"] == name and call["args"] == arguments)
+        """Return the step of a call: the newest message with it, ``None`` where the user's code made it by itself.
+
+        Code that edits arguments makes another call of it; the newest message has it as long as it has one of that name
+        which nobody made yet.
+        """
+        with self._lock:
+            if call_id:
+                step = self._newest(lambda call: call["id"] == call_id and call["name"] == name)
+            else:
+                step = self._newest(lambda call: call["name"] == name and call["args"] == arguments)
+            if name in self._left and step in (None, self._last):
+                step = self._last
+                self._left.remove(name)
+        return step
 
     def deciding(self, turn: Any) -> Step | None:
         """Return the step whose message has a turn as the arguments of a call, as structured answers of models do."""
         if not isinstance(turn, dict):
             return None
-        return self._newest(
-            lambda call: (
-                not turn.keys().isdisjoint(call["args"])
-                and all(turn.get(name) == value for name, value in call["args"].items())
+        with self._lock:
+            return self._newest(
+                lambda call: (
+                    not turn.keys().isdisjoint(call["args"])
+                    and all(turn.get(name) == value for name, value in call["args"].items())
+                )
             )
-        )
 
     def _newest(self, fits: Callable[[ToolCall], bool]) -> Step | None:
-        with self._lock:
-            for number, message in reversed(self._messages):
-                if any(map(fits, message.tool_calls)):
-                    return Step(number=number, draft=str(message.text))
-        return None
+        found = (step for step, message in reversed(self._messages) if any(map(fits, message.tool_calls)))
+        return next(found, None)
+
+
+def _is_of(message: AIMessage, known: AIMessage) -> bool:
+    """Tell whether a message is one that is known, or what is left of it."""
+    if known is message:
+        return True
+    names = [(call["id"], call["name"]) for call in known.tool_calls]
+    return (
+        bool(message.id)
+        and known.id == message.id
+        and all((call["id"], call["name"]) in names for call in message.tool_calls)
+    )
 
 
 def _messages(value: Any, depth: int = 0) -> Iterator[AIMessage]:

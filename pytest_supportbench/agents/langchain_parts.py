@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +16,10 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, PrivateAttr
 
 from pytest_supportbench.agents.framework import outcome
+from pytest_supportbench.agents.langchain_answers import Answers
 from pytest_supportbench.agents.langchain_messages import Heard
 from pytest_supportbench.errors import AgentFailure
 from pytest_supportbench.protocol import Turn, Unreadable, Usage
-from pytest_supportbench.replies import MAX_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +29,19 @@ if TYPE_CHECKING:
     from pytest_supportbench.agents.base import EpisodeTools
     from pytest_supportbench.agents.prompting import ChatMessage
 
-__all__ = ["Heard", "Runnable", "input_names", "invoke", "keys", "langchain_tools", "model_name", "turn_of"]
+__all__ = [
+    "Answers",
+    "Heard",
+    "Runnable",
+    "input_names",
+    "invoke",
+    "keys",
+    "langchain_tools",
+    "model_name",
+    "said",
+    "turn_of",
+]
 
-_FENCED: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _ROLES: Final = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _CALL_ID: ContextVar[str | None] = ContextVar("supportbench_call_id", default=None)
 
@@ -112,9 +121,13 @@ def input_names(runnable: Runnable[Any, Any]) -> list[str]:
 
 
 async def invoke(
-    runnable: Runnable[Any, Any], messages: Sequence[ChatMessage], heard: Heard, *, mapping: bool
+    runnable: Runnable[Any, Any],
+    messages: Sequence[ChatMessage],
+    listening: Sequence[BaseCallbackHandler],
+    *,
+    mapping: bool,
 ) -> tuple[Any, Usage]:
-    """Return what a runnable answers to chat messages, and the tokens that it took; its models are ``heard``.
+    """Return what a runnable answers to chat messages, and the tokens that it took.
 
     A graph with a memory of its own gets a fresh thread each time: the messages carry the whole conversation.
     """
@@ -122,39 +135,44 @@ async def invoke(
     spent = _Spent()
     output = await runnable.ainvoke(
         {"messages": chat} if mapping else chat,
-        config={"callbacks": [spent, heard], "configurable": {"thread_id": uuid.uuid4().hex}},
+        config={"callbacks": [spent, *listening], "configurable": {"thread_id": uuid.uuid4().hex}},
     )
     return output, Usage.reported(prompt_tokens=spent.read, completion_tokens=spent.written)
 
 
-def turn_of(output: Any) -> Any:
-    """Return the turn that a runnable's output holds, for the episode to parse.
+def said(output: Any) -> Any:
+    """Return what a runnable said: ``structured_response``, else the last of ``messages``, else the output itself.
 
-    That is ``structured_response``, else the last message of ``messages``, else the output itself. Calls that a model
-    made and nobody executed become the turn's calls, and text beside them its draft. Other text may stand in a
-    Markdown code fence as a whole. Raises `AgentFailure` for a graph that waits for a person.
+    Raises `AgentFailure` for a graph that waits for a person.
     """
-    if isinstance(output, dict):
-        if output.get("__interrupt__"):
-            raise AgentFailure(
-                "the graph stopped at an interrupt, and waits for a person; compile it without one"
-            )
-        if output.get("structured_response") is not None:
-            output = output["structured_response"]
-        elif isinstance(output.get("messages"), list) and output["messages"]:
-            output = output["messages"][-1]
-    if isinstance(output, AIMessage):
-        return _said(output)
-    if isinstance(output, BaseMessage):
-        return Unreadable(reason=f"the last message is of type {output.type}, and not the agent's answer")
-    if isinstance(output, str):
-        return _unfenced(output)
-    if isinstance(output, BaseModel) and not isinstance(output, Turn):
-        return output.model_dump(mode="json")
+    if not isinstance(output, dict):
+        return output
+    if output.get("__interrupt__"):
+        raise AgentFailure(
+            "the graph stopped at an interrupt, and waits for a person; compile it without one"
+        )
+    if output.get("structured_response") is not None:
+        return output["structured_response"]
+    if isinstance(output.get("messages"), list) and output["messages"]:
+        return output["messages"][-1]
     return output
 
 
-def _said(message: AIMessage) -> Any:
+def turn_of(answer: Any) -> Any:
+    """Return the turn in what a runnable said, for the episode to parse.
+
+    Calls that a model made and nobody executed become the turn's calls, and text beside them its draft.
+    """
+    if isinstance(answer, AIMessage):
+        return _written(answer)
+    if isinstance(answer, BaseMessage):
+        return Unreadable(reason=f"the last message is of type {answer.type}, and not the agent's answer")
+    if isinstance(answer, BaseModel) and not isinstance(answer, Turn):
+        return answer.model_dump(mode="json")
+    return answer
+
+
+def _written(message: AIMessage) -> Any:
     if message.invalid_tool_calls:
         call = message.invalid_tool_calls[0]
         reason = f"the arguments of {call['name']!r} are no JSON: {call['error']}"[:500]
@@ -164,12 +182,7 @@ def _said(message: AIMessage) -> Any:
             "message": str(message.text),
             "tool_calls": [{"tool": call["name"], "arguments": call["args"]} for call in message.tool_calls],
         }
-    return _unfenced(str(message.text))
-
-
-def _unfenced(text: str) -> str:
-    found = _FENCED.fullmatch(text) if len(text) <= MAX_CHARS else None
-    return found[1] if found else text
+    return str(message.text)
 
 
 def _model(runnable: Any) -> Any:

@@ -28,6 +28,15 @@ def unread(pipe: IO[bytes] | None) -> int:
     return int.from_bytes(found, sys.byteorder)
 
 
+def read_by_anybody(pipe: IO[bytes] | None) -> bool:
+    """Tell whether somebody may still read what is written into a pipe; also where the system does not tell."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(there(pipe), 0)
+    return not poll.poll(0)
+
+
 def readiness(pipe: IO[bytes]) -> Callable[[], bytes | None]:
     """Return what waits until a pipe can be read; where the system cannot wait, it reads and returns what came."""
     if not hasattr(select, "poll"):

@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from pytest_supportbench.agents.pipes import CHUNK, readiness, there, unread
+from pytest_supportbench.agents.pipes import CHUNK, read_by_anybody, readiness, there, unread
 from pytest_supportbench.agents.process_tree import MARK, killed, sweep
 from pytest_supportbench.clock import now
 
@@ -31,16 +31,17 @@ _EXIT_SECONDS: Final = 1.0
 
 
 class Ended(Exception):  # noqa: N818 - a value for whoever explains it
-    """The process ended, or closed its output, before it answered.
+    """The process ended, or closed a stream, before it answered.
 
-    ``status`` is ``None`` where it had closed its output and ran on. ``untouched`` tells that it had not begun to
-    read the request.
+    ``status`` is ``None`` where it had ``closed`` its input or output and ran on. ``untouched`` tells that it had not
+    begun to read the request.
     """
 
-    def __init__(self, status: int | None, *, untouched: bool) -> None:
+    def __init__(self, status: int | None, *, untouched: bool, closed: str = "output") -> None:
         super().__init__(status)
         self.status = status
         self.untouched = untouched
+        self.closed = closed
 
 
 class Flooded(Exception):  # noqa: N818 - a value for whoever explains it
@@ -92,19 +93,22 @@ class LineProcess:
     """A running process with its three streams, each served by a daemon thread of its own.
 
     ``max_bytes`` bounds a line. ``mark`` goes into the environment of the process and of all that it starts.
-    ``episode`` is for whoever asks: the one that was served last. Raises `OSError` where the program cannot be started.
+    ``episode`` is for whoever asks: the one that was served last. ``cut`` tells that when it answered or ended, it had
+    read all of the request but the last character. Raises `OSError` where the program cannot be started.
     """
 
     def __init__(self, words: Sequence[str], folder: Path, mark: str, max_bytes: int) -> None:
         self.stderr = Tail()
         self.answered = 0
         self.episode: str | None = None
+        self.cut = False
         self._mark = mark
         self._max = max_bytes
         self._changed = threading.Condition()
         self._buffer = bytearray()
         self._eof = False
         self._sent = 0
+        self._unwritable = False
         self._status: int | None = None
         self._ending = threading.Lock()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -135,6 +139,8 @@ class LineProcess:
                     written = stream.write(view) or 0
                     self._sent += written
                     view = view[written:]
+            return
+        self._unwritable = True
 
     def _read(self) -> None:
         stream = there(self._popen.stdout)
@@ -190,11 +196,17 @@ class LineProcess:
         and `Unasked`; after each of them the process is good for nothing but `end`.
         """
         self._sent = 0
+        size = len(line) - 1
         self._outbox.put(line[:-1])
-        self._wait_until_read(len(line) - 1, time_left)
+        try:
+            self._wait_until_read(size, time_left)
+        except Unasked:
+            self.cut = self._taken() == size
+            raise
         self._outbox.put(line[-1:] + b"\n")
         with self._changed:
             answer = self._awaited(time_left)
+            self.cut = self._taken() == size
             if answer is not None:
                 self._changed.wait_for(lambda: self._eof or self._buffer.strip(), SETTLE_SECONDS)
                 if self._buffer.strip():
@@ -208,9 +220,11 @@ class LineProcess:
         """Wait until the process has read a request without its last character.
 
         It cannot have answered yet, and before it read on it wrote whatever it had to say to the request before. So no
-        line that comes late is taken for the answer to this request. Raises `Unasked` for it.
+        line that comes late is taken for the answer to this request. Raises `Unasked` for it, and `Ended` where it has
+        closed its input.
         """
         pause = _FIRST_LOOK_SECONDS
+        deaf: float | None = None
         while True:
             with self._changed:
                 taken = self._sent == size and unread(self._popen.stdin) <= 0
@@ -220,10 +234,20 @@ class LineProcess:
                     raise Unasked(self.surplus())
                 if taken or self._eof or self.gone:
                     return
+            if self._unwritable or not read_by_anybody(self._popen.stdin):
+                deaf = deaf or now()  # one that is about to end has its input closed too
+                if now() - deaf > _ORPHAN_SECONDS:
+                    untouched = self._taken() <= 0
+                    self.end()
+                    raise Ended(None, untouched=untouched, closed="input")
             if time_left() <= 0:
                 raise TimeoutError
             time.sleep(pause)
             pause = min(2 * pause, SETTLE_SECONDS)
+
+    def _taken(self) -> int:
+        """Return how many bytes of the request the process has read, as far as the system tells."""
+        return self._sent - max(unread(self._popen.stdin), 0)
 
     def _awaited(self, time_left: Callable[[], float]) -> bytes | None:
         """Return the next line, or ``None`` at the end of the output."""

@@ -91,7 +91,7 @@ class PydanticAIAgent(FrameworkAgent):
     def _asked(self, observation: Observation, tools: EpisodeTools | None) -> Awaitable[Reply]:
         said: list[Any] = []
         answer = self._answer(private(observation), tools, said)
-        return self.guarded(answer, lambda: self._parts.stop_reason(said))
+        return self.guarded(answer, lambda error: self._parts.stop_reason(said, error))
 
     async def _answer(self, observation: Observation, tools: EpisodeTools | None, said: list[Any]) -> Reply:
         """Run the agent on an observation and return its decision with the tokens of the whole run.

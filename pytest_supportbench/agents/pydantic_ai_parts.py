@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 from pydantic_ai import capture_run_messages
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.tools import RunContext, ToolDefinition
@@ -153,10 +154,13 @@ async def run(
     return made, episode.deciding(made)
 
 
-def stop_reason(messages: Sequence[ModelMessage]) -> object:
-    """Return why the newest message of the model ended, in the provider's word where that is known."""
+def stop_reason(messages: Sequence[ModelMessage], error: BaseException | None) -> object:
+    """Return why the newest message of the model ended, in the provider's word where that is known.
+
+    ``None`` where an ``error`` is another one than the framework's about that message, such as one of a tool.
+    """
     newest = _newest(messages)
-    if newest is None:
+    if newest is None or not isinstance(error, UnexpectedModelBehavior | None):
         return None
     details = newest.provider_details or {}
     return details.get("finish_reason") or (None if "refusal" in details else newest.finish_reason)

@@ -96,6 +96,11 @@ class ReplayAgent(BaseAgent):
             other = read_agent(path.parent)
             if other is not None:
                 words = changes_in_words(other.identity.model_dump(exclude_unset=True), identity(self.spec))
+                if not words:
+                    return (
+                        f"; the same agent was recorded as {path.parent.name}, "
+                        f"and here it is {self.tapes.folder.name}, since it is named more than once"
+                    )
                 return f"; recorded was {path.parent.name}, and since then: {words}"
         place = self.tapes.folder.parent
         if not place.is_dir():
