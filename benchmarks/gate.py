@@ -7,6 +7,7 @@ agents are as unsure everywhere, ``mixed`` ones pass some scenarios nearly alway
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -76,13 +77,15 @@ def verdict(seed: int, mean: float, shape: str, trials: int, drop: float) -> str
 
 def share(runs: int, mean: float, shape: str, trials: int, drop: float) -> dict[str, float]:
     """Return the share of each verdict over so many simulated pairs of runs."""
+    verdict(0, mean, shape, trials, drop)
+    gc.freeze()  # statsmodels collects garbage at each correction, which costs more than the rest
     found = [verdict(seed, mean, shape, trials, drop) for seed in range(runs)]
     return {name: found.count(name) / runs for name in ("PASS", "REGRESSED", "INCONCLUSIVE")}
 
 
 def lines(runs: int) -> Iterator[str]:
     """Yield the tables as Markdown."""
-    cells = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.7, 0.8, 0.9, 0.95)))
+    cells = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.8, 0.95)))
     drops = (0.0, 0.05, 0.1, 0.2)
     jobs = [(runs, mean, shape, trials, drop) for shape, trials, mean in cells for drop in drops]
     with ProcessPoolExecutor(os.cpu_count()) as pool:

@@ -53,9 +53,10 @@ def add_run_commands(commands: argparse._SubParsersAction[Any]) -> None:
     )
     rescore.add_argument(
         "--scenarios",
+        action="append",
         type=Path,
         metavar="DIR",
-        help="where the scenarios are (default: scenarios, else the current folder, and the bundled suites)",
+        help="where the scenarios are; repeatable (default: the folder scenarios, and the package's own suites)",
     )
     rescore.set_defaults(run=_rescore)
 
@@ -103,12 +104,11 @@ def _rescore(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _scenarios(folder: Path | None, runs: Iterable[RunFile]) -> Scenarios:
+def _scenarios(folders: list[Path] | None, runs: Iterable[RunFile]) -> Scenarios:
     from pytest_supportbench.stored_scenarios import Scenarios  # noqa: PLC0415 - one command needs it
 
-    if folder is None:
-        folder = Path("scenarios") if Path("scenarios").is_dir() else Path()
-    return Scenarios(folder, {str(line.get("suite")) for run in runs for line in run.episodes})
+    default = [Path("scenarios")] if Path("scenarios").is_dir() else []
+    return Scenarios(folders or default, {str(line.get("suite")) for run in runs for line in run.episodes})
 
 
 def _targets(results: list[Path], out: Path | None) -> list[Path]:

@@ -12,7 +12,8 @@ from pytest_supportbench.access import RUN, SETTINGS
 
 if TYPE_CHECKING:
     from pytest_supportbench.comparison import Paired
-    from pytest_supportbench.gating import Gate, Judged
+    from pytest_supportbench.gating import Gate
+    from pytest_supportbench.judged import Judged
     from pytest_supportbench.results_file import RunFile
     from pytest_supportbench.summary import AgentSummary, Row
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,46 +10,18 @@ import pytest
 
 from pytest_supportbench.access import open_session
 from pytest_supportbench.collector import CASE
-from pytest_supportbench.controller import EXIT_INCONCLUSIVE
 from pytest_supportbench.errors import SupportBenchError
 from pytest_supportbench.evidence import Case, CaseEvidence, Evidence, case_evidence, evidence
-from pytest_supportbench.gate import Decision, decide
+from pytest_supportbench.gate import decide
 from pytest_supportbench.gate_options import GateOptions
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed
+from pytest_supportbench.judged import Judged
 from pytest_supportbench.quarantine import Quarantine, quarantined
-from pytest_supportbench.thresholds import Measured, measure
+from pytest_supportbench.thresholds import measure
 
 if TYPE_CHECKING:
     from pytest_supportbench.results_file import RunFile
     from pytest_supportbench.session import BenchSession
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a run was judged to be: the gate's decision, the thresholds, or both. ``agent`` is whose."""
-
-    agent: str
-    decision: Decision | None
-    measured: tuple[Measured, ...]
-    complete: bool
-
-    @property
-    def exit_status(self) -> int:
-        """1 for a regression or a threshold that is missed, 11 where the run cannot tell, else 0."""
-        found = {self.decision.exit_status} if self.decision else set()
-        if self.measured:
-            found.add(0 if all(item.holds for item in self.measured) else 1)
-            found |= set() if self.complete else {EXIT_INCONCLUSIVE}
-        return next((status for status in (1, EXIT_INCONCLUSIVE) if status in found), 0)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the judgement as JSON data for the closing line."""
-        return {
-            "agent": self.agent,
-            "decision": self.decision.to_json() if self.decision else None,
-            "thresholds": [item.to_json() for item in self.measured],
-            "exit_status": self.exit_status,
-        }
 
 
 class ExpectedFailures:

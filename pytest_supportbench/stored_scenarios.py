@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,20 +31,21 @@ class Found:
 class Scenarios:
     """The scenarios of the suites that are needed, found by suite, id and hash.
 
-    They are looked for below ``folder``, then among the suites that come with the package. Raises `UsageError` where
-    the folder does not exist. Suites of other names are not loaded, so that nothing wrong in them matters.
+    They are looked for below the ``folders``, then among the suites that come with the package. Raises `UsageError`
+    where a folder does not exist. Suites of other names are not loaded, so that nothing wrong in them matters.
     """
 
-    def __init__(self, folder: Path, needed: Collection[str]) -> None:
-        if not folder.is_dir():
-            msg = f"{folder}: is no folder; name with --scenarios where the scenario files are"
-            raise UsageError(msg)
-        self._folder = folder
+    def __init__(self, folders: Sequence[Path], needed: Collection[str]) -> None:
+        self._where = " or ".join(f"below {folder}" for folder in folders) or "in the package"
         self._known: dict[tuple[str, str], list[BoundScenario]] = {}
         self._facts: dict[Path, Mapping[str, Any]] = {}
         self._broken: list[str] = []
         self._notes: dict[str, None] = {}
-        self._load(scenario_files(folder).values(), needed)
+        for folder in folders:
+            if not folder.is_dir():
+                msg = f"{folder}: is no folder; name with --scenarios where the scenario files are"
+                raise UsageError(msg)
+            self._load(scenario_files(folder).values(), needed)
         missing = set(needed) - {suite for suite, _ in self._known}
         if missing:
             for suite in bundled_suites():
@@ -90,7 +91,7 @@ class Scenarios:
             )
             return Found(
                 None,
-                f"there is no such scenario below {self._folder}{broken}; name its folder with --scenarios",
+                f"there is no such scenario {self._where}{broken}; name its folder with --scenarios",
             )
         same = [bound for bound in candidates if bound.sha256 == line["scenario_sha256"]]
         if not same:

@@ -17,6 +17,8 @@ PYTEST_GROUP = {
     "controller",
     "fixtures",
     "garbage",
+    "gate_options",
+    "gating",
     "hookspecs",
     "plugin",
     "run",

@@ -154,11 +154,17 @@ def test_a_scenario_in_quarantine_does_not_count(pytester, plain, blessed, monke
     path = pytester.path / "quarantine.yaml"
     path.write_text("quarantine:\n" + entry.format(day="2999-01-01"), encoding="utf-8")
     held = plain(
-        agent("changing"), "--supportbench-trials=2", BASELINE, "--supportbench-quarantine=quarantine.yaml", "-rx"
+        agent("changing"),
+        "--supportbench-trials=2",
+        BASELINE,
+        "--supportbench-quarantine=quarantine.yaml",
+        "-rx",
     )
     held.assert_outcomes(passed=6, xfailed=4)
     assert held.ret == 0
-    held.stdout.fnmatch_lines(["*in quarantine, not counted: 1 (TB-004)*", "XFAIL*in quarantine*ann*slow queue*"])
+    held.stdout.fnmatch_lines(
+        ["*in quarantine, not counted: 1 (TB-004)*", "XFAIL*in quarantine*ann*slow queue*"]
+    )
     path.write_text("quarantine:\n" + entry.format(day="2020-01-01"), encoding="utf-8")
     over = plain(
         agent("changing"), "--supportbench-trials=2", BASELINE, "--supportbench-quarantine=quarantine.yaml"
@@ -168,7 +174,7 @@ def test_a_scenario_in_quarantine_does_not_count(pytester, plain, blessed, monke
 
 
 def test_thresholds_judge_a_run_without_a_baseline(pytester, plain, monkeypatch):
-    """Shares that are high enough give exit status 0 beside failures; one that is not, or whose bound is not, gives 1."""
+    """Shares that are high enough give exit status 0 beside failures; one that is not, or its bound, gives 1."""
     project(pytester, range(1, 6), CHANGING)
     monkeypatch.setenv("BROKEN", "2")
     reached = plain(agent("changing"), "--supportbench-fail-under=strict=0.8,policy=1")
@@ -177,7 +183,9 @@ def test_thresholds_judge_a_run_without_a_baseline(pytester, plain, monkeypatch)
     missed = plain(agent("changing"), "--supportbench-fail-under=strict=0.81")
     assert missed.ret == 1
     missed.stdout.fnmatch_lines(["*supportbench gate: FAILED*", "*! strict: 0.800 (4/5)*"])
-    bound = plain(agent("changing"), "--supportbench-fail-under=strict=0.8", "--supportbench-fail-under-by=bound")
+    bound = plain(
+        agent("changing"), "--supportbench-fail-under=strict=0.8", "--supportbench-fail-under-by=bound"
+    )
     assert bound.ret == 1
 
 
@@ -209,7 +217,8 @@ def test_continuous_integration_gets_a_summary_and_annotations(pytester, plain, 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
     result = plain(agent("changing"), "--supportbench-trials=2", BASELINE)
-    result.stdout.fnmatch_lines(["::error file=desk/case004.scenario.yaml,title=REGRESSED%3A TB-004::TB-004: confirmed"])
+    title = "title=REGRESSED%3A TB-004"
+    result.stdout.fnmatch_lines([f"::error file=desk/case004.scenario.yaml,{title}::TB-004: confirmed"])
     text = (pytester.path / "step.md").read_text(encoding="utf-8")
     assert text.splitlines()[0] == "**REGRESSED: the agent got worse**"
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")

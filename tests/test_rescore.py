@@ -58,7 +58,7 @@ def tinybench() -> Any:
 
 @pytest.fixture(scope="module")
 def todays() -> Scenarios:
-    return Scenarios(SUITE, {"tinybench-50"})
+    return Scenarios([SUITE], {"tinybench-50"})
 
 
 def write(path: Path, lines: list[Any], agents: list[Any], facts: Any) -> Path:

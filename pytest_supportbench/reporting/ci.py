@@ -12,7 +12,7 @@ from pytest_supportbench.reporting.gate import gate_markdown, markdown_text
 from pytest_supportbench.reporting.text import clean
 
 if TYPE_CHECKING:
-    from pytest_supportbench.gating import Judged
+    from pytest_supportbench.judged import Judged
 
 STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 MAX_ANNOTATIONS: Final = 10

@@ -12,7 +12,7 @@ from pytest_supportbench.gate import Decision
 from pytest_supportbench.reporting.text import clean, wrapped
 
 if TYPE_CHECKING:
-    from pytest_supportbench.gating import Judged
+    from pytest_supportbench.judged import Judged
 
 HEADLINES: Final = {
     "PASS": "no evidence that the agent got worse",
