@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_supportbench.comparable import differences, gaps, named, several_suites, what_changed
 from pytest_supportbench.counted import counted
+from pytest_supportbench.escalation import Escalations, escalations
 from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
 from pytest_supportbench.gate_aggregate import Aggregate, aggregate, dimension_reasons
 from pytest_supportbench.gate_rules import EXIT, GateVerdict, Reason, Rules
@@ -22,6 +23,7 @@ class Decision:
     ``reasons`` come in the order of the steps. ``changed`` says in words how the agents differ. ``candidates`` were
     stable and fail now, ``confirmed`` ones do so in fresh trials too, ``fixed`` are stable now and were not, ``still``
     are neither. ``zero_tolerance_alarm`` is the chance (0 to 1) that the zero-tolerance rule blocks by chance alone.
+    ``escalation`` has the hand-off decisions before and now.
     """
 
     verdict: GateVerdict
@@ -35,6 +37,7 @@ class Decision:
     aggregate: Aggregate | None = None
     scenarios: ScenarioStep | None = None
     zero_tolerance_alarm: float = 0.0
+    escalation: tuple[Escalations, Escalations] | None = None
     rules: Rules = field(default_factory=Rules)
 
     @property
@@ -57,6 +60,7 @@ class Decision:
             **ids,
             "aggregate": self.aggregate.to_json() if self.aggregate else None,
             "fresh_trials": self.scenarios.fresh if self.scenarios else None,
+            "escalation": [side.to_json() for side in self.escalation] if self.escalation else None,
             "zero_tolerance_alarm": round(self.zero_tolerance_alarm, 6),
             "rules": {
                 "alpha": self.rules.alpha,
@@ -126,6 +130,7 @@ def decide(
         aggregate=whole,
         scenarios=scenarios,
         zero_tolerance_alarm=_alarm(tried),
+        escalation=(escalations(old.values()), escalations(new.values())),
         rules=rules,
     )
 

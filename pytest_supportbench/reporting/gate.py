@@ -20,6 +20,8 @@ HEADLINES: Final = {
     "INCONCLUSIVE": "this run cannot tell whether the agent got worse",
 }
 
+ALWAYS: Final = "; this cannot be told from a bot that always escalates"
+
 STEPS: Final = {
     "comparable": "not comparable",
     "integrity": "incomplete",
@@ -91,6 +93,9 @@ def _facts(decision: Decision) -> Iterator[tuple[str, str]]:
     for label, cases in groups:
         if cases:
             yield label, f"{len(cases)} ({named(cases)})"
+    if decision.escalation is not None:
+        for label, side in zip(("escalation before", "escalation now"), decision.escalation, strict=True):
+            yield label, f"{side}{ALWAYS if side.like_always_escalate else ''}"
     if decision.zero_tolerance_alarm:
         share = f"{100 * decision.zero_tolerance_alarm:.1f} %"
         yield "zero tolerance", f"would block an unchanged agent in {share} of runs, by simulation"
