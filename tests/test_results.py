@@ -239,7 +239,7 @@ def test_the_pointer_names_the_newest_run(tmp_path: Path, monkeypatch: Any, *, l
 def test_the_run_line_says_what_was_run(tmp_path: Path, monkeypatch: Any):
     """Suites, agents, versions, platform, commit and settings are in it; git is not needed."""
     made = run_line([{"name": "s"}], [{"id": "a"}], run_id="r1", trials=3, limits=Limits(), root=tmp_path)
-    assert made["settings"] == {"trials": 3, "max_turns": 6, "timeout": 120.0}
+    assert made["settings"] == {"trials": 3, "max_turns": 6, "timeout": 120.0, "shard": None, "plan": None}
     assert (made["type"], made["run"], made["suites"], made["agents"]) == (
         "run",
         "r1",
