@@ -156,7 +156,7 @@ def test_what_an_agent_did_before_it_hangs_is_judged(pytester):
     project(pytester, (1,))
     (pytester.path / "loop.py").write_text(HANGING, encoding="utf-8")
     agent = agent_file(pytester, "command", shlex.join([sys.executable, "loop.py"]))
-    result = pytester.runpytest_subprocess("desk", agent, "--supportbench-timeout=3")
+    result = pytester.runpytest_subprocess("desk", agent, "--supportbench-timeout=12")
     assert result.ret == 1, result.stdout.str()
     (line,) = last_run(pytester).episodes
     assert [(call["tool"], call["status"]) for call in line["calls"]] == [("update_contact", "refused")]
