@@ -78,8 +78,8 @@ class Gate:
         if before is None:
             return
         now = _one(evidence(run))
-        if now is None or not now.complete:
-            return
+        if now is None or not now.complete or now.cases.keys() != before.cases.keys():
+            return  # a part of the run, such as a shard, cannot be judged whatever fresh trials show
         held = self._held(now)
         both = [case for case in before.cases.keys() & now.cases.keys() if case not in held.cases]
         old = {
