@@ -16,6 +16,9 @@ def pytest_supportbench_agents(config):
     return {{"front-desk": Desk(), "lazy": lambda observation: {{"action": "decline", "message": "No."}}}}
 """
 
+WHOLE = {"shard": None, "plan": None}
+"""What the run line says of a run that is no shard."""
+
 
 def agents_of(pytester):
     """Return which agents the newest run's episodes name."""
@@ -46,11 +49,11 @@ def test_numbers_come_from_command_line_environment_or_ini(plain, pytester, monk
     )
     plain("--supportbench-agent=do-nothing")
     run = last_run(pytester)
-    assert run.run["settings"] == {"trials": 2, "max_turns": 3, "timeout": 7.0}
+    assert run.run["settings"] == {"trials": 2, "max_turns": 3, "timeout": 7.0, **WHOLE}
     assert [line["usage"]["turns"] for line in run.episodes] == [3, 3]
     monkeypatch.setenv("SUPPORTBENCH_MAX_TURNS", "2")
     plain("--supportbench-agent=do-nothing", "--supportbench-trials=1")
-    assert last_run(pytester).run["settings"] == {"trials": 1, "max_turns": 2, "timeout": 7.0}
+    assert last_run(pytester).run["settings"] == {"trials": 1, "max_turns": 2, "timeout": 7.0, **WHOLE}
 
 
 @pytest.mark.parametrize(
