@@ -59,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         BrokenPipeError
     ):  # the reader has seen enough; what is still buffered must not break the end of Python
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        decided: int = getattr(chosen, "decided", 0)
+        return decided
     return code
 
 

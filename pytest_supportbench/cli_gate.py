@@ -146,6 +146,10 @@ def _compare(chosen: argparse.Namespace) -> int:
         raise UsageError(msg)
     (first_path, before), *others = found
     decisions = [(path, now, decide(before, now, rules)) for path, now in others]
+    worst: Callable[[int], int] = (1, 11, 0).index
+    chosen.decided = min(
+        (decision.exit_status for _, _, decision in decisions), key=worst
+    )  # whoever reads it or not
     if chosen.format == "json":
         data = [
             {"run": str(path), "agent": now.agent, **decision.to_json()} for path, now, decision in decisions
@@ -159,8 +163,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             print(headline(decision))
             for line in gate_lines(decision):
                 print(line)
-    worst: Callable[[int], int] = (1, 11, 0).index
-    return min((decision.exit_status for _, _, decision in decisions), key=worst)
+    return int(chosen.decided)
 
 
 def _aa(chosen: argparse.Namespace) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -244,6 +247,19 @@ def test_runs_are_compared_on_the_command_line(pytester, plain, blessed, monkeyp
     assert "no scenario flickers" in capsys.readouterr().out
     assert main(["compare", "before.jsonl"]) == 4
     assert main(["compare", "before.jsonl", "nowhere.jsonl"]) == 4
+
+
+def test_a_reader_that_leaves_early_changes_no_verdict(pytester, plain, blessed, monkeypatch):
+    """``compare … | head -1`` ends with the gate's exit code, and never as if all were well."""
+    blessed()
+    monkeypatch.setenv("BROKEN", "2,4")
+    plain(agent("changing"), "--supportbench-trials=2", "--supportbench-results=worse.jsonl")
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "import sys; from pytest_supportbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "compare", "baseline.json", "worse.jsonl"]
+    with os.fdopen(writer, "wb") as out:
+        assert subprocess.run(command, stdout=out, check=False).returncode == 11
 
 
 def test_a_run_with_gaps_is_not_blessed(pytester, plain, capsys):
