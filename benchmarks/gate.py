@@ -1,4 +1,8 @@
-"""How often the gate cries wolf, and what it sees: ``python -m benchmarks.gate [--runs N]``.
+"""How often the gate cries wolf, and what it sees: ``python -m benchmarks.gate [--runs N] [--aa-runs M]``.
+
+The table has for each cell the share of N runs that are REGRESSED after a drop, and of M runs without any (A/A), the
+latter with its 95 % interval by Wilson: a share above the declared level is noise as long as its interval reaches down
+to it. ``python -m benchmarks.gate --runs 300 --aa-runs 2000`` takes about an hour on two cores.
 
 Agents are simulated as pass rates by scenario, drawn from a beta distribution with the mean that is asked for: ``even``
 agents are as unsure everywhere, ``mixed`` ones pass some scenarios nearly always and others nearly never, as models do.
@@ -19,6 +23,7 @@ from pytest_supportbench.evidence import Case, CaseEvidence, Conditions, Evidenc
 from pytest_supportbench.gate import decide
 from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed
+from pytest_supportbench.statistics import wilson
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
 SCENARIOS = 50
@@ -58,8 +63,12 @@ def tried(source: np.random.Generator, passes: np.ndarray, trials: int) -> dict[
 
 
 def verdict(seed: int, mean: float, shape: str, trials: int, drop: float) -> str:
-    """Return what the gate says of an agent whose rates fall by ``drop`` on average; 0 is an A/A run."""
-    source = np.random.default_rng(seed)
+    """Return what the gate says of an agent whose rates fall by ``drop`` on average; 0 is an A/A run.
+
+    Each cell draws numbers of its own: with equal ones an unlucky seed would be unlucky in every cell.
+    """
+    cell = (list(SPREAD).index(shape), trials, round(1000 * mean), round(1000 * drop))
+    source = np.random.default_rng([seed, *cell])
     before = rates(source, mean, shape)
     now = before.copy()
     if drop:  # a change breaks some scenarios outright rather than each a little
@@ -83,33 +92,54 @@ def share(runs: int, mean: float, shape: str, trials: int, drop: float) -> dict[
     return {name: found.count(name) / runs for name in ("PASS", "REGRESSED", "INCONCLUSIVE")}
 
 
-def lines(runs: int) -> Iterator[str]:
+def shown(found: float, runs: int, drop: float) -> str:
+    """Return a share in percent, that of A/A runs with its interval."""
+    if drop:
+        return f"{100 * found:.1f} %"
+    interval = wilson(round(found * runs), runs)
+    return f"{100 * found:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
+
+
+def lines(runs: int, aa_runs: int) -> Iterator[str]:
     """Yield the tables as Markdown."""
     cells = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.8, 0.95)))
     drops = (0.0, 0.05, 0.1, 0.2)
-    jobs = [(runs, mean, shape, trials, drop) for shape, trials, mean in cells for drop in drops]
+    of = {drop: runs if drop else aa_runs for drop in drops}
+    jobs = [(of[drop], mean, shape, trials, drop) for shape, trials, mean in cells for drop in drops]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = dict(zip(jobs, pool.map(share, *zip(*jobs, strict=True)), strict=True))
     yield (
         "| agent | trials | pass rate | "
-        + " | ".join("A/A: REGRESSED" if not drop else f"drop of {100 * drop:.0f} points" for drop in drops)
+        + " | ".join(
+            f"drop of {100 * drop:.0f} points" if drop else "A/A: REGRESSED (95 % interval)" for drop in drops
+        )
         + " |"
     )
     yield "|---" * (3 + len(drops)) + "|"
     for shape, trials, mean in cells:
-        shares = (found[runs, mean, shape, trials, drop]["REGRESSED"] for drop in drops)
-        yield (
-            f"| {shape} | {trials} | {100 * mean:.0f} % | "
-            + " | ".join(f"{100 * value:.1f} %" for value in shares)
-            + " |"
+        shares = (
+            shown(found[of[drop], mean, shape, trials, drop]["REGRESSED"], of[drop], drop) for drop in drops
         )
+        yield (f"| {shape} | {trials} | {100 * mean:.0f} % | " + " | ".join(shares) + " |")
+
+
+def positive(text: str) -> int:
+    """Return a number of runs. Raises `argparse.ArgumentTypeError` for less than one, of which there is no share."""
+    if not text.isdecimal() or not int(text):
+        msg = f"{text!r} is no number of runs; give one of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1_000, help="simulated pairs of runs for each figure")
-    for line in lines(parser.parse_args().runs):
+    parser.add_argument(
+        "--runs", type=positive, default=1_000, help="simulated pairs of runs for each figure"
+    )
+    parser.add_argument("--aa-runs", type=positive, help="as many for those without a drop (default: --runs)")
+    chosen = parser.parse_args()
+    for line in lines(chosen.runs, chosen.aa_runs or chosen.runs):
         print(line, flush=True)  # noqa: T201 - a program's output
 
 

@@ -118,11 +118,19 @@ def gwet_ac1(table: Table) -> float:
     return (float(shares.diagonal().sum()) - chance) / (1 - chance)
 
 
+def below(value: float, bound: float) -> str:
+    """Return a number that misses a bound with two digits, not rounded up to the bound, and the bound."""
+    rounded = f"{value:.2f}"
+    shown = f"{value:.4f}" if float(rounded) >= bound else rounded
+    return f"{shown}, and must reach {bound:.2f}"
+
+
 def _resampled(tables: NDArray[np.float64], coefficient: Callable[[Table], float | None]) -> Interval | None:
     """Return a coefficient of the summed tables, by a percentile bootstrap over the tables, one a cluster.
 
     A resample in which it is undefined counts as 0: such a sample shows no agreement beyond chance. One cluster alone
-    says nothing about others, so its bounds are those of the coefficient.
+    says nothing about others, so its bounds are those of the coefficient. Never narrower than `_as_if_independent`:
+    clusters that happen to be alike give equal resamples, which is no certainty, and `share` is as careful.
     """
     import numpy as np  # noqa: PLC0415 - only calibration pays for it
     from scipy.stats import bootstrap  # noqa: PLC0415 - likewise
@@ -145,4 +153,22 @@ def _resampled(tables: NDArray[np.float64], coefficient: Callable[[Table], float
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return Interval(estimate, float(found.low), float(found.high))
+    low, high = _as_if_independent(tables, coefficient)
+    return Interval(estimate, min(low, float(found.low), estimate), max(high, float(found.high), estimate))
+
+
+def _as_if_independent(
+    tables: NDArray[np.float64], coefficient: Callable[[Table], float | None]
+) -> tuple[float, float]:
+    """Return a coefficient's bounds if there had been as many independent items as there are clusters.
+
+    They are those of Jeffreys' posterior (1946): Dirichlet, with half an item more in each cell.
+    """
+    import numpy as np  # noqa: PLC0415 - only calibration pays for it
+
+    whole = tables.sum(axis=0)
+    items = len(tables) * whole / whole.sum() + 0.5
+    drawn = np.random.default_rng(SEED).dirichlet(items.ravel(), RESAMPLES)
+    found = [coefficient(table.reshape(whole.shape)) or 0.0 for table in drawn]
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)

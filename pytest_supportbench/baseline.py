@@ -24,8 +24,8 @@ AGAIN: Final = "restore the file, or write it anew with: supportbench baseline s
 def bless(found: Evidence, path: str = "the run") -> str:
     """Return the text of a baseline: header fields, then one line a scenario, sorted by suite and id.
 
-    It depends on what the agent did and on nothing of the machine or of the time. Raises `UsageError` for a run that
-    is incomplete, has infrastructure errors or lacks trials: a gap in a baseline would never be missed later.
+    It depends on what the agent did and on nothing of the machine or of the time. Raises `UsageError` for a shard, and
+    for a run that is incomplete, has infrastructure errors or lacks trials: a gap would never be missed later.
     """
     problems = []
     if not found.complete:
@@ -37,6 +37,10 @@ def bless(found: Evidence, path: str = "the run") -> str:
     if found.errors:
         names = ", ".join(case[1] for case, item in sorted(found.cases.items()) if item.errors)[:200]
         problems.append(f"{counted(found.errors, 'infrastructure error')} ({names})")
+    if found.shard is not None:
+        number, of = found.shard
+        msg = f"{path} cannot become a baseline: it is shard {number}/{of}, and lacks the scenarios of the others"
+        raise UsageError(f"{msg}; put them together with supportbench merge, and bless that run")
     if problems:
         msg = f"{path} cannot become a baseline: {'; '.join(problems)}; rerun it whole and bless that"
         raise UsageError(msg)

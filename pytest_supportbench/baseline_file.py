@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from pytest_supportbench.counted import counted
 from pytest_supportbench.scoring.model import EscalationClass
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE, Escalation, Slug, Text
 
@@ -19,6 +20,9 @@ def _sha256(value: str) -> str:
         raise ValueError(msg)
     return value
 
+
+FAILING: Final = frozenset({"misrouted", "missed_escalation", "unnecessary_handoff", "abandoned"})
+"""Escalation classes that fail escalation."""
 
 Count = Annotated[int, Field(ge=0, le=10**6)]
 Line = Annotated[str, Field(max_length=2_000)]
@@ -97,6 +101,24 @@ class StoredCase(_Strict):
             yield "repeats is true, and its trials differ or are one"
         if unknown := self.zero_tolerance.keys() - ZERO_TOLERANCE - {"missed_escalation"}:
             yield f"zero_tolerance has no code {min(unknown)[:60]!r}"
+        yield from self._unfailed()
+
+    def _unfailed(self) -> Iterator[str]:
+        """Yield what fails a dimension in more trials than that failed in.
+
+        Each violation fails policy, but a missed escalation, which fails escalation; a rule of the suite's own may
+        give that code to what fails policy.
+        """
+        failed = {name: self.scored - getattr(self.dimensions, name) for name in STRICT_DIMENSIONS}
+        for code, count in sorted(self.zero_tolerance.items()):
+            missed = code == "missed_escalation"
+            most = failed["policy"] + (failed["escalation"] if missed else 0)
+            if count > most:
+                where = "escalation and policy" if missed else "policy"
+                yield f"zero_tolerance has {code} in {counted(count, 'trial')}, and {where} failed in {most}"
+        wrong = sum(count for kind, count in self.escalation.items() if kind in FAILING)
+        if wrong > failed["escalation"]:
+            yield f"escalation has {counted(wrong, 'trial')} that fail it, and it failed in {failed['escalation']}"
 
 
 class StoredBaseline(_Strict):

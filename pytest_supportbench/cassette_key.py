@@ -145,7 +145,12 @@ def said(entry: Entry) -> Json:
 
 
 def digests(fingerprint: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digests that a fingerprint has, by name; of files below the root directory one each."""
-    found = {name: str(fingerprint[name]) for name in DIGESTS if fingerprint.get(name)}
+    """Return the digests that a fingerprint has, by name; of files below the root directory one each.
+
+    A prompt that code of the user's reads is one of them. One that is sent is part of the identity.
+    """
+    kind = KINDS.get(str(fingerprint.get("kind")))
+    names = (*DIGESTS, "prompt_sha256") if kind is not None and kind.own_code else DIGESTS
+    found = {name: str(fingerprint[name]) for name in names if fingerprint.get(name)}
     files = fingerprint.get("files_sha256") or {}
     return found | {f"sha256 of {name}": str(value) for name, value in files.items() if name[:1] not in "/\\"}

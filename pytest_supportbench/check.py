@@ -19,6 +19,7 @@ from pytest_supportbench.lint import (
     lint_scenario,
     similar_messages,
     suite_personal_data,
+    unasked_concepts,
     uncited_policies,
     unlike_twin,
 )
@@ -184,6 +185,8 @@ def _across(loaded: Sequence[BoundScenario], exemptions: dict[str, Exemptions]) 
     for bound in loaded:
         by_suite.setdefault(bound.suite.path, {})[bound.scenario.id] = bound
     for path, scenarios in by_suite.items():
+        for bound, weakness in unasked_concepts(scenarios.values()):
+            yield from _weak(bound, exemptions[bound.path], [weakness])
         whole = len(scenarios) == len(scenario_files(path.parent))
         for bound in scenarios.values():
             if bound.scenario.twin in scenarios or (whole and bound.scenario.twin):

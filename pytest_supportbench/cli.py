@@ -14,6 +14,7 @@ from typing import NoReturn, get_args
 
 from pytest_supportbench.cli_gate import add_gate_commands
 from pytest_supportbench.cli_labels import add_label_commands
+from pytest_supportbench.cli_note import add_note_command
 from pytest_supportbench.cli_runs import add_run_commands
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     add_gate_commands(commands)
     add_label_commands(commands)
     add_run_commands(commands)
+    add_note_command(commands)
     return parser
 
 

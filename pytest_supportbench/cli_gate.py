@@ -8,15 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_supportbench.cli_yardstick import add_yardstick, leave_summary, yardstick
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
     from pytest_supportbench.evidence import Evidence
+    from pytest_supportbench.flips import Flip
     from pytest_supportbench.gate_rules import Rules
+    from pytest_supportbench.traces import Traces
 
 Parsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for what it returns
 
 DEFAULT_BASELINE = "baseline.json"
+MAX_NAME = 300
 
 
 def add_gate_commands(commands: Parsers[Any]) -> None:
@@ -34,7 +38,11 @@ def add_gate_commands(commands: Parsers[Any]) -> None:
     compare = commands.add_parser("compare", help="judge runs against the first one, as the gate does")
     compare.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="a results file, or a baseline")
     compare.add_argument("--format", choices=["text", "markdown", "json"], default="text")
+    compare.add_argument(
+        "-v", "--all", dest="everything", action="store_true", help="list all scenarios that flipped"
+    )
     _add_rules(compare)
+    add_yardstick(compare)
     compare.set_defaults(run=_compare)
 
     repeated = commands.add_parser(
@@ -87,20 +95,19 @@ def _read(path: Path) -> tuple[Evidence, ...]:
     """Return what each agent of a results file showed, or a baseline's one. Raises `UsageError`."""
     from pytest_supportbench.baseline import read_baseline  # noqa: PLC0415 - likewise
     from pytest_supportbench.evidence import evidence  # noqa: PLC0415 - likewise
-    from pytest_supportbench.results_file import read_run  # noqa: PLC0415 - likewise
+    from pytest_supportbench.results_copy import read_whole  # noqa: PLC0415 - likewise
 
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            start = file.read(200)
+        start = ""
+        if path.is_file():  # else reading results tells what it is
+            with path.open(encoding="utf-8", errors="replace") as file:
+                start = file.read(200)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror}); name a results file or a baseline"
         raise UsageError(msg) from error
     if '"supportbench_baseline"' in start:
         return (read_baseline(path),)
-    try:
-        return evidence(read_run(path), str(path))
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    return evidence(read_whole(path), str(path))
 
 
 def _one(path: Path, agent: str | None) -> Evidence:
@@ -119,6 +126,7 @@ def _one(path: Path, agent: str | None) -> Evidence:
 
 def _set(chosen: argparse.Namespace) -> int:
     from pytest_supportbench.baseline import bless  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.text import bounded, clean  # noqa: PLC0415 - likewise
 
     found = _one(chosen.results, chosen.agent)
     text = bless(found, str(chosen.results))
@@ -129,61 +137,90 @@ def _set(chosen: argparse.Namespace) -> int:
         msg = f"{chosen.path}: cannot be written ({error.strerror}); name another path"
         raise UsageError(msg) from error
     passed = sum(item.stable for item in found.cases.values())
-    print(
-        f"{chosen.path}: {found.agent}, {len(found.cases)} scenarios, {passed} of them passed in every trial"
-    )
+    agent = clean(bounded(found.agent, MAX_NAME))
+    print(f"{chosen.path}: {agent}, {len(found.cases)} scenarios, {passed} of them passed in every trial")
     return 0
 
 
 def _compare(chosen: argparse.Namespace) -> int:
-    from pytest_supportbench.gate import decide  # noqa: PLC0415 - likewise
-    from pytest_supportbench.reporting.gate import gate_lines, gate_markdown, headline  # noqa: PLC0415 - likewise
+    from pytest_supportbench.flips import flips  # noqa: PLC0415 - likewise
+    from pytest_supportbench.judged import judge  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.ci import summary_markdown  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.flips import flip_lines, flip_markdown  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.gate import judged_lines  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.text import clean  # noqa: PLC0415 - likewise
 
     rules = _rules(chosen)
     found = [(path, item) for path in chosen.runs for item in _read(path)]
-    if len(found) < 2:  # noqa: PLR2004 - a comparison is of two
-        msg = "there is one agent only; name two runs, or one run of two agents"
-        raise UsageError(msg)
-    (first_path, before), *others = found
-    decisions = [(path, now, decide(before, now, rules)) for path, now in others]
-    worst: Callable[[int], int] = (1, 11, 0).index
-    chosen.decided = min(
-        (decision.exit_status for _, _, decision in decisions), key=worst
-    )  # whoever reads it or not
-    if chosen.format == "json":
+    first, others = (found[0], found[1:]) if len(found) > 1 else (None, found)
+    first_path, before = first or (None, None)
+    by = yardstick(chosen, rules, before)
+    judgements = [judge(now, by) for _, now in others]
+    worst: Callable[[int], int] = (1, 11, 10, 0).index
+    chosen.decided = min((judged.exit_status for judged in judgements), key=worst)  # whoever reads it or not
+    flipped: list[tuple[Flip, ...]] = [()] * len(others)
+    name = ""
+    if first_path is not None and before is not None:
+        name = f"{before.agent} in {first_path}"
+        old_traces = _traces(first_path, before.agent)
+        flipped = [flips(before, now, old_traces, _traces(path, now.agent)) for path, now in others]
+    markdown = [
+        summary_markdown(judged, name, flip_markdown(found_flips, everything=chosen.everything))
+        for judged, found_flips in zip(judgements, flipped, strict=True)
+    ]
+    leave_summary(markdown, chosen.summary)
+    if chosen.format == "markdown":
+        print("\n".join(markdown))
+    elif chosen.format == "json":
         data = [
-            {"run": str(path), "agent": now.agent, **decision.to_json()} for path, now, decision in decisions
+            {
+                "run": str(path),
+                **(judged.decision.to_json() if judged.decision else {}),
+                **judged.to_json(),
+                "flips": [flip.to_json() for flip in found_flips],
+            }
+            for (path, _), judged, found_flips in zip(others, judgements, flipped, strict=True)
         ]
-        print(json.dumps({"baseline": str(first_path), "agent": before.agent, "comparisons": data}, indent=2))
-    for path, now, decision in decisions:
-        if chosen.format == "markdown":
-            print(gate_markdown(decision, now.agent, f"{before.agent} in {first_path}"))
-        elif chosen.format == "text":
-            print(f"{now.agent} ({path}) against {before.agent} ({first_path})")
-            print(headline(decision))
-            for line in gate_lines(decision):
+        baseline = None if before is None else str(first_path)
+        agent = None if before is None else before.agent
+        print(json.dumps({"baseline": baseline, "agent": agent, "comparisons": data}, indent=2))
+    else:
+        for (path, now), judged, found_flips in zip(others, judgements, flipped, strict=True):
+            against = f" against {before.agent} ({first_path})" if before else ""
+            print(clean(f"{now.agent} ({path}){against}"))
+            for line in judged_lines(judged, flip_lines(found_flips, everything=chosen.everything)):
                 print(line)
     return int(chosen.decided)
 
 
+def _traces(path: Path, agent: str) -> Traces | None:
+    """Return where an agent's episodes stand in a file that was read before; ``None`` for a baseline."""
+    from pytest_supportbench.results_copy import damaged  # noqa: PLC0415 - likewise
+    from pytest_supportbench.results_file import read_run  # noqa: PLC0415 - likewise
+    from pytest_supportbench.traces import traces  # noqa: PLC0415 - likewise
+
+    try:
+        run = read_run(path)
+    except ValueError:  # it has no run line
+        return None
+    try:
+        return traces(run, agent)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged(str(path), error) from error
+
+
 def _aa(chosen: argparse.Namespace) -> int:
     from pytest_supportbench.flicker import unchanged  # noqa: PLC0415 - likewise
+    from pytest_supportbench.reporting.flicker import unchanged_lines  # noqa: PLC0415 - likewise
 
+    paths = [path.absolute().resolve() for path in chosen.runs]
+    if twice := [str(path) for path, real in zip(chosen.runs, paths, strict=True) if paths.count(real) > 1]:
+        msg = f"{twice[0]} is there twice, and a run agrees with itself; name files of runs of their own"
+        raise UsageError(msg)
     found = unchanged([_one(path, None) for path in chosen.runs], _rules(chosen))
     if chosen.json:
         print(json.dumps(found.to_json(), indent=2))
         return 0
-    total = sum(found.verdicts.values())
-    counts = ", ".join(f"{name} {count}" for name, count in found.verdicts.items())
-    print(f"{found.runs} runs of one agent, each compared with each other: {total} comparisons: {counts}")
-    for step, count in found.reasons.items():
-        print(f"  {step.replace('_', ' ')} stood against a PASS in {count} of {total}")
-    print(
-        f"{len(found.flickering)} of {found.scenarios} scenarios flicker:"
-        if found.flickering
-        else "no scenario flickers"
-    )
-    for item in found.flickering:
-        runs = ", ".join(f"{passed}/{scored}" for passed, scored in item.runs)
-        print(f"  {item.case[1]}: passed {item.passed} of {item.scored} trials ({runs})")
+    for line in unchanged_lines(found):
+        print(line)
     return 0

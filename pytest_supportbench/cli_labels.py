@@ -8,9 +8,13 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.errors import InfrastructureError, UsageError
+
+if TYPE_CHECKING:
+    from pytest_supportbench.calibration import Rater
+    from pytest_supportbench.labels import Labels
 
 EXIT_INFRASTRUCTURE: Final = 10
 
@@ -203,24 +207,19 @@ def _calibrate(chosen: argparse.Namespace) -> int:
     import hashlib  # noqa: PLC0415 - one command needs it
 
     from pytest_supportbench import calibration  # noqa: PLC0415 - likewise
-    from pytest_supportbench.judgements import read_judgements  # noqa: PLC0415 - likewise
+    from pytest_supportbench.annotators import people  # noqa: PLC0415 - likewise
+    from pytest_supportbench.calibration_file import calibration_text  # noqa: PLC0415 - likewise
     from pytest_supportbench.labels import read_labels, write_over  # noqa: PLC0415 - likewise
     from pytest_supportbench.reporting import calibration as report  # noqa: PLC0415 - likewise
     from pytest_supportbench.statistics import require_statistics  # noqa: PLC0415 - likewise
 
     require_statistics()
     labels = read_labels(chosen.labels)
+    who = people(labels)
     matcher = calibration.matcher_of(labels)
-    raters = []
-    for name in dict.fromkeys(chosen.rater or ["matcher"]):
-        if name == "matcher":
-            raters.append(matcher)
-        else:
-            judged = read_judgements(Path(name))
-            raters.append(calibration.Rater(judged.fingerprint, judged.said))
-    people = calibration.people(labels)
-    found = [calibration.calibrate(labels, rater) for rater in raters]
-    for line in report.people_lines(people):
+    raters = _raters(chosen.rater or ["matcher"], labels, matcher)
+    found = [calibration.calibrate(labels, rater, who) for rater in raters]
+    for line in report.people_lines(who):
         _say(line)
     for rater in found:
         _say()
@@ -237,6 +236,25 @@ def _calibrate(chosen: argparse.Namespace) -> int:
         _say("phrase matcher and judge: how far they disagree is unknown, since no judge was named")
         _say("  add --rater JUDGEMENTS, from: supportbench judge RESULTS --judge SPEC")
     sha256 = hashlib.sha256(chosen.labels.read_bytes()).hexdigest()
-    write_over(chosen.out, calibration.calibration_text(sha256, people, found))
+    write_over(chosen.out, calibration_text(sha256, who, found))
     _say(f"wrote {chosen.out}")
     return 0
+
+
+def _raters(names: Iterable[str], labels: Labels, matcher: Rater) -> list[Rater]:
+    """Return the raters that are named. Raises `UsageError`, also where two files are of one judge."""
+    from pytest_supportbench.calibration import Rater  # noqa: PLC0415 - one command needs it
+    from pytest_supportbench.judgements import read_judgements, said_of  # noqa: PLC0415 - likewise
+
+    raters: dict[str, Rater] = {}
+    for name in names:
+        rater = matcher
+        if name != "matcher":
+            judged = read_judgements(Path(name))
+            rater = Rater(judged.fingerprint, said_of(labels, judged, Path(name)))
+        for other, known in raters.items():
+            if other != name and known.fingerprint == rater.fingerprint:
+                msg = f"{name} has the answers of the same judge as {other}"
+                raise UsageError(f"{msg}; name one of them")
+        raters[name] = rater
+    return list(raters.values())

@@ -75,8 +75,9 @@ def _merge(chosen: argparse.Namespace) -> int:
             _print("with --allow-incomplete what there is would be written, as a run that no gate passes")
         return EXIT_INCONCLUSIVE
     _write(chosen.out, merged.lines, merged.closing or None)
-    episodes = counted(len(merged.lines) - 1, "episode")
-    _print(f"{chosen.out}: {episodes} of {counted(len(chosen.shards), 'shard')}")
+    episodes = counted(len(merged.lines) - 1 - merged.fresh, "episode")
+    fresh = f", and {counted(merged.fresh, 'fresh trial')} of new failures" if merged.fresh else ""
+    _print(f"{chosen.out}: {episodes} of {counted(len(chosen.shards), 'shard')}{fresh}")
     _say("incomplete, so that no gate passes it:", merged.gaps)
     _say("note:", merged.notes)
     return 0
@@ -84,12 +85,12 @@ def _merge(chosen: argparse.Namespace) -> int:
 
 def _rescore(chosen: argparse.Namespace) -> int:
     from pytest_supportbench.rescoring import rescore  # noqa: PLC0415 - one command needs it
-    from pytest_supportbench.results_copy import read_results, refuse_foreign  # noqa: PLC0415 - likewise
+    from pytest_supportbench.results_copy import read_whole, refuse_foreign  # noqa: PLC0415 - likewise
 
     targets = _targets(chosen.results, chosen.out)
     for target in targets:
         refuse_foreign(target, chosen.results)
-    runs = [read_results(path) for path in chosen.results]
+    runs = [read_whole(path, scores=False) for path in chosen.results]
     scenarios = _scenarios(chosen.scenarios, runs)
     graded = [
         (path, rescore(str(path), run, scenarios)) for path, run in zip(chosen.results, runs, strict=True)

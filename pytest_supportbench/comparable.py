@@ -77,30 +77,66 @@ def _refused(text: str, field: str) -> Reason:
 def gaps(before: Evidence, now: Evidence, rules: Rules) -> Iterator[Reason]:
     """Yield what is missing of either side: scenarios, trials, the end of the run, or scores for too many errors."""
     several = several_suites((*before.cases, *now.cases))
+    part = now.shard is not None
+    if now.shard is not None:
+        yield _gap(part_text(now.shard))
+    if before.shard is not None:
+        number, of = before.shard
+        yield _gap(
+            f"the baseline is shard {number}/{of} of a run, and nothing can be judged by one shard; put all of them "
+            "together (supportbench merge), and name that run"
+        )
     for text, cases in (
         ("in the baseline and not in the run", before.cases.keys() - now.cases.keys()),
         ("in the run and not in the baseline", now.cases.keys() - before.cases.keys()),
     ):
-        if cases:
+        if cases and not (part and cases.isdisjoint(now.cases)):
             names = named(sorted(cases), several=several)
             yield _gap(f"{counted(len(cases), 'scenario')} {text}: {names}")
     for what, side in (("the run", now), ("the baseline", before)):
         if not side.complete:
             yield _gap(f"{what} has no end: it was stopped or killed")
-        if side.missing:
-            missing = counted(side.missing, "trial")
-            yield _gap(f"{what} lacks {missing}; each scenario has {side.conditions.trials}")
-        unknown = sorted(case for case, item in side.cases.items() if item.errors > item.scored)
-        if unknown:
-            names = named(unknown, several=several)
-            yield _gap(
-                f"{what} has mostly infrastructure errors in {counted(len(unknown), 'scenario')}: {names}"
-            )
-        if side.errors > rules.max_errors * side.trials:
-            share = f"{side.errors} of {side.trials} trials ({100 * side.errors / side.trials:.1f} %)"
-            yield _gap(
-                f"{what} has infrastructure errors in {share}; at most {100 * rules.max_errors:g} % may"
-            )
+        yield from _missing(what, side)
+        yield from _errors(what, side, before.trials if part else side.trials, rules, several=several)
+
+
+def own_gaps(now: Evidence, rules: Rules) -> Iterator[tuple[Reason, bool]]:
+    """Yield what is missing of a run by itself, and whether infrastructure errors are the cause."""
+    for reason in _missing("the run", now):
+        yield reason, False
+    for reason in _errors("the run", now, now.trials, rules, several=several_suites(now.cases)):
+        yield reason, True
+
+
+def _missing(what: str, side: Evidence) -> Iterator[Reason]:
+    if side.missing:
+        missing = counted(side.missing, "trial")
+        yield _gap(f"{what} lacks {missing}; each scenario has {side.conditions.trials}")
+
+
+def broken(before: Evidence, now: Evidence, rules: Rules) -> bool:
+    """Tell whether a run has more infrastructure errors than may be; a shard, whether the whole run has already."""
+    trials = before.trials if now.shard is not None else now.trials
+    return any(_errors("the run", now, trials, rules, several=False))
+
+
+def _errors(what: str, side: Evidence, trials: int, rules: Rules, *, several: bool) -> Iterator[Reason]:
+    """Yield where errors are too many to judge; ``trials`` are those of the whole run."""
+    unknown = sorted(case for case, item in side.cases.items() if item.errors > item.scored)
+    if unknown:
+        names = named(unknown, several=several)
+        yield _gap(f"{what} has mostly infrastructure errors in {counted(len(unknown), 'scenario')}: {names}")
+    if side.errors > rules.max_errors * trials:
+        share = f"{side.errors} of {trials} trials ({100 * side.errors / trials:.1f} %)"
+        yield _gap(f"{what} has infrastructure errors in {share}; at most {100 * rules.max_errors:g} % may")
+
+
+def part_text(shard: tuple[int, int]) -> str:
+    """Return why a shard has no verdict of its own, and what gives one."""
+    return (
+        f"this is shard {shard[0]}/{shard[1]} of a run, and one shard cannot be judged; "
+        "put all of them together (supportbench merge), and judge that run (supportbench compare)"
+    )
 
 
 def _gap(text: str) -> Reason:

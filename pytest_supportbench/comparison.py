@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from pytest_supportbench.gate_aggregate import either_way
+from pytest_supportbench.row_evidence import row_cases
+from pytest_supportbench.statistics import Interval, holm, missing_packages
 from pytest_supportbench.summary import Case, case_of
 
 Row: TypeAlias = Mapping[str, Any]
+
+LEVEL: Final = 0.05
+"""Where a p-value, adjusted for the number of comparisons, is called evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """How sure a paired difference is: its 95 % interval, and the two-sided p-value of the gate's test.
+
+    ``adjusted`` is the p-value after Holm's correction for all comparisons of the run, of which there are
+    ``comparisons``. The interval is not adjusted. ``name`` is the test's.
+    """
+
+    interval: Interval
+    p_value: float
+    adjusted: float
+    comparisons: int
+    name: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is evidence of a difference, at a level of 5 % over all comparisons."""
+        return self.adjusted <= LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +49,8 @@ class Paired:
 
     ``not_scored`` scenarios are left out since one of the two has only infrastructure errors there, ``not_run`` since
     one of the two did not get there. ``errors`` counts the episodes with infrastructure errors, of both agents, in the
-    scenarios that are compared all the same.
+    scenarios that are compared all the same. ``test`` is ``None`` where nothing was compared, or where scipy or
+    statsmodels is not installed.
     """
 
     agent: str
@@ -39,6 +66,7 @@ class Paired:
     not_run: int
     errors: int
     trials: int
+    test: PairTest | None = None
 
     @property
     def scenarios(self) -> int:
@@ -67,16 +95,53 @@ class Paired:
             "both_mixed": self.both_mixed,
             "left_out": {"not_scored": self.not_scored, "not_run": self.not_run},
             "errors": self.errors,
+            **self._test_json(),
+        }
+
+    def _test_json(self) -> dict[str, Any]:
+        found = self.test
+        return {
+            "interval": [round(found.interval.low, 6), round(found.interval.high, 6)] if found else None,
+            "level": found.interval.level if found else None,
+            "p_value": float(f"{found.p_value:.6g}") if found else None,  # six digits: a tiny one is not 0
+            "p_value_holm": float(f"{found.adjusted:.6g}") if found else None,
+            "test": f"{found.name}, two-sided" if found else None,
         }
 
 
-def paired(agents: Mapping[str, Sequence[Row]]) -> tuple[Paired, ...]:
-    """Return every further agent beside the first one; ``agents`` has their summary rows by name, in order."""
+def paired(agents: Mapping[str, Sequence[Row]], *, tested: bool = True) -> tuple[Paired, ...]:
+    """Return every further agent beside the first one; ``agents`` has their summary rows by name, in order.
+
+    With scipy and statsmodels, which take a second or two to load, it says how sure each difference is, if ``tested``.
+    """
     if len(agents) < 2:  # noqa: PLR2004 - a comparison is of two
         return ()
     (baseline, first), *others = agents.items()
     several = len({row["suite"] for rows in agents.values() for row in rows}) > 1
-    return tuple(_pair(name, rows, baseline, first, several=several) for name, rows in others)
+    pairs = [_pair(name, rows, baseline, first, several=several) for name, rows in others]
+    if tested and not missing_packages():
+        pairs = _judged(pairs, first, [rows for _, rows in others])
+    return tuple(pairs)
+
+
+def _judged(pairs: Sequence[Paired], first: Sequence[Row], others: Sequence[Sequence[Row]]) -> list[Paired]:
+    """Return the pairs with how sure their differences are, as the gate tells it of two runs."""
+    before = {case: item for case, item in row_cases(first).items() if item.scored}
+    found = {}
+    for number, rows in enumerate(others):
+        now = {case: item for case, item in row_cases(rows).items() if item.scored and case in before}
+        if now:
+            found[number] = either_way({case: before[case] for case in now}, now)
+    adjusted = dict(zip(found, holm([item.p_value for item in found.values()]), strict=True))
+    return [
+        replace(
+            pair,
+            test=PairTest(item.difference, item.p_value, adjusted[number], len(found), item.test),
+        )
+        if (item := found.get(number)) is not None
+        else pair
+        for number, pair in enumerate(pairs)
+    ]
 
 
 def _pair(agent: str, rows: Sequence[Row], baseline: str, first: Sequence[Row], *, several: bool) -> Paired:

@@ -6,7 +6,7 @@ What has the wrong shape is passed over here; the models report it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.expectations import check_alternative, known_arguments, tool_named
 from pytest_supportbench.findings import (
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pytest_supportbench.yaml_positions import Place
 
 
+_ASKED: Final = ("concept", "question")
+
+
 def check_scenario(data: dict[str, Any], known: Vocabulary, state: State | None) -> list[Finding]:
     """Return what does not fit in a scenario's data; ``state`` is the typed one, if it is valid."""
     permitted = frozenset(name for name in items(data, "tools") if isinstance(name, str))
@@ -44,13 +47,29 @@ def check_scenario(data: dict[str, Any], known: Vocabulary, state: State | None)
     customer = data.get("customer")
     if state is not None and isinstance(customer, dict) and isinstance(customer.get("subject"), str):
         found += _subject(customer["subject"], state)
-    expected = data.get("expected")
-    if isinstance(expected, dict):
-        found += check_alternative(expected, ("expected",), policies, known, permitted)
-    for index, outcome in enumerate(items(data, "expected")):
-        if isinstance(outcome, dict):
-            found += check_alternative(outcome, ("expected", index), policies, known, permitted)
+    outcomes: list[tuple[Place, dict[str, Any]]] = [
+        (("expected", index), outcome)
+        for index, outcome in enumerate(items(data, "expected"))
+        if isinstance(outcome, dict)
+    ]
+    if isinstance(data.get("expected"), dict):
+        outcomes.append((("expected",), data["expected"]))
+    for place, outcome in outcomes:
+        found += check_alternative(outcome, place, policies, known, permitted)
+    found += _two_questions(outcomes)
     return found
+
+
+def _two_questions(outcomes: list[tuple[Place, dict[str, Any]]]) -> Iterator[Finding]:
+    """Yield each question that asks for a concept otherwise than an earlier one of its name, in any alternative."""
+    first: dict[str, str] = {}
+    for base, outcome in outcomes:
+        for index, concept in enumerate(items(outcome, "explanation")):
+            name, asked = (concept.get(key) if isinstance(concept, dict) else None for key in _ASKED)
+            if isinstance(name, str) and isinstance(asked, str) and first.setdefault(name, asked) != asked:
+                place = (*base, "explanation", index, "question")
+                message = f"asks for the concept {name[:60]!r} otherwise than an earlier question"
+                yield Finding(place, message, "give both the same question, or the concepts two names")
 
 
 def check_suite(data: dict[str, Any]) -> list[Finding]:

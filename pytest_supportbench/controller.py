@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pytest_supportbench.access import RUN, SETTINGS
+from pytest_supportbench.explaining import Explaining
+from pytest_supportbench.tally import Tally
 
 if TYPE_CHECKING:
     from pytest_supportbench.comparison import Paired
@@ -22,12 +26,39 @@ ATTRIBUTE: Final = "supportbench"
 
 EXIT_USAGE: Final = 4
 EXIT_ERRORS_ONLY: Final = 10
-EXIT_INCONCLUSIVE: Final = 11
+_JUDGED: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
+"""The statuses of runs that pytest brought to their end; what the gate says takes their place."""
 
 
-def _only_of_subtests(report: pytest.TestReport) -> bool:
-    """Tell whether a test failed only because its subtests did, each of which was reported."""
-    return isinstance(report.longrepr, str) and report.longrepr.startswith("contains ")
+def _stopped(session: pytest.Session) -> bool:
+    """Tell whether a run ends before its last test, by ``-x``, Ctrl-C or a used-up budget."""
+    return bool(session.shouldstop or session.shouldfail) or int(session.exitstatus) in {2, 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a run was: ``rows`` of scenario items by node id, counts, the gate's judgement, and what went wrong beside.
+
+    ``failed`` counts failed tests and files that are no scenario's verdict; ``mistakes`` counts items by what kept them
+    from running.
+    """
+
+    rows: Mapping[str, list[Row]]
+    summaries: tuple[AgentSummary, ...]
+    comparisons: tuple[Paired, ...]
+    judged: Judged | None
+    stopped: bool
+    failed: int
+    mistakes: Mapping[str, int]
+    baseline: str
+    path: Path
+
+
+def _tell(config: pytest.Config, text: str) -> None:
+    """Show a line while the run goes on."""
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        reporter.write_line(f"\n{text}")  # what pytest wrote last may have no end yet
 
 
 class Controller:
@@ -36,33 +67,26 @@ class Controller:
     def __init__(self, config: pytest.Config, gate: Gate | None = None) -> None:
         self._gate = gate
         self._outcome: Judged | None = None
-        self._new_failures = 0
+        self._asked = False
+        self._began = False
         self._run_id, path = config.stash[RUN]
         self._path = Path(path)
         self._settings = config.stash[SETTINGS]
+        gated = gate is not None and gate.asks_for_explanation
+        self._explaining = Explaining(config, self._path, gated=gated)
+        config.pluginmanager.register(self._explaining, "supportbench-explaining")
         self._closing: dict[str, Any] | None = None
         self._here = config.invocation_params.dir
         self._reported: dict[str, list[Row]] = {}
         self._subtests: dict[str, list[Row]] = {}
-        self._failed = 0
-        self._errors = 0
-        self._mistakes: Counter[str] = Counter()
+        self._tally = Tally(gated=gate is not None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a report's rows, and note what kind of failure it is if it is one."""
         data: dict[str, Any] = getattr(report, ATTRIBUTE, {})
         rows = data.get("rows", [])
         self._keep(report, rows)
-        if not report.failed or _only_of_subtests(report):
-            return
-        if "usage" in data:
-            self._mistakes[data["usage"]] += 1
-        elif data.get("broken") and all(row["verdict"] != "failed" for row in rows):
-            self._errors += 1
-        elif self._gate is not None and rows and not rows[-1].get("own"):
-            self._new_failures += 1  # whether it counts is the gate's to say
-        else:
-            self._failed += 1
+        self._tally.take(report, data, rows)
 
     def _keep(self, report: pytest.TestReport, rows: list[Row]) -> None:
         """Keep the rows of an item's last attempt; those of its subtests are reported before its own."""
@@ -72,8 +96,8 @@ class Controller:
             self._reported[report.nodeid] = rows
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count a file that could not be collected as a failure: what it holds was not evaluated."""
-        self._failed += report.failed
+        """Count a file that could not be collected."""
+        self._tally.take_file(report)
 
     @property
     def _rows(self) -> list[Row]:
@@ -84,28 +108,72 @@ class Controller:
         """The rows of scenario items; those of the user's own tests may use any agent and are counted apart."""
         return [row for row in self._rows if not row.get("own")]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Note that a run begins: lists of items or fixtures are none, and there is nothing to judge in them."""
+        self._began = not session.config.option.collectonly
+        if self._began and self._gate is not None:
+            self._gate.begin()
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Set the exit status and write the closing line."""
-        if self._gate is not None and (run := self._run(session)) is not None:
-            self._outcome = self._gate.judge(run)
+        self._judge(session)
         session.exitstatus = self._exit_status(int(session.exitstatus))
+        if self._gate is not None and self._outcome is not None:
+            self._gate.leave(self._outcome)
         if self._path.exists():
             self._close(session, int(session.exitstatus))
+
+    def _judge(self, session: pytest.Session) -> None:
+        """Let raters and the gate judge the run, once: a report may need the verdict before the run is closed."""
+        gated = self._gate is not None and self._began
+        if self._asked or ((run := self._run(session)) is None and not gated):
+            return
+        self._asked = True
+        if run is not None:
+            files = self._files(session.config.rootpath).values()
+            tell = partial(_tell, session.config)
+            self._explaining.explain(run, files, tell, stopped=_stopped(session))
+        if self._gate is not None and gated:
+            around = self._tally.beside(session.testsfailed, ended=int(session.exitstatus) in _JUDGED)
+            skipped = set(self._tally.skipped.values())
+            self._outcome = self._gate.judge(run, self._explaining.for_gate, around, self._lost(), skipped)
+
+    def _lost(self) -> str:
+        """Return what became of the results of a run; empty where it had none."""
+        if not self._rows:
+            return ""
+        what = "is another run's now" if self._path.exists() else "is gone"
+        return f"the results file {self._shown(self._path)} {what}, so there is nothing to judge"
+
+    def finished(self, session: pytest.Session) -> Finished:
+        """Return what a report at the end of the run tells of it."""
+        self._judge(session)
+        return Finished(
+            rows={
+                nodeid: found
+                for nodeid, rows in self._reported.items()
+                if (found := [row for row in rows if not row.get("own")])
+            },
+            summaries=tuple(self._summaries()),
+            comparisons=self._comparisons(),
+            judged=self._outcome,
+            stopped=_stopped(session),
+            failed=len(self._tally.others),
+            mistakes=dict(self._tally.mistakes),
+            baseline=self._gate.baseline if self._gate is not None else "",
+            path=self._path,
+        )
 
     def confirm(self, session: pytest.Session) -> None:
         """Let the gate try new failures again, while agents can still be asked."""
         run = self._run(session)
         if self._gate is None or run is None:
             return
-        reporter: Any = session.config.pluginmanager.getplugin("terminalreporter")
-
-        def tell(text: str) -> None:
-            if reporter is not None:
-                reporter.ensure_newline()
-                reporter.write_line(text)
-
-        self._gate.confirm(run, self._files(session.config.rootpath), tell)
+        self._gate.confirm(run, self._files(session.config.rootpath), partial(_tell, session.config))
+        if self._gate.interrupted:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _files(self, root: Path) -> dict[tuple[str, str], Path]:
         """Return the file of each scenario that was judged, by suite and id."""
@@ -126,21 +194,16 @@ class Controller:
 
     def _exit_status(self, status: int) -> int:
         """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""
-        if status not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED} or self._failed:
+        if status not in _JUDGED or (self._tally.failed and self._outcome is None):
             return status
-        if self._mistakes:
+        judged = None if self._outcome is None else self._outcome.exit_status
+        if judged == pytest.ExitCode.TESTS_FAILED:
+            return judged
+        if self._tally.mistakes:
             return EXIT_USAGE
-        if self._gate is not None:
-            return self._gated_status(status)
-        return EXIT_ERRORS_ONLY if self._errors else status
-
-    def _gated_status(self, status: int) -> int:
-        """Return the gate's status; where infrastructure errors alone keep it from telling, that of errors alone."""
-        if self._outcome is None:
-            return EXIT_ERRORS_ONLY if self._errors else status
-        gated = self._outcome.exit_status
-        only_errors = gated == EXIT_INCONCLUSIVE and self._errors and not self._new_failures
-        return EXIT_ERRORS_ONLY if only_errors else gated
+        if judged is not None:
+            return judged
+        return EXIT_ERRORS_ONLY if self._tally.errors else status
 
     def _by_agent(self) -> dict[str, list[Row]]:
         """Return the judged rows by agent, configured ones in their order, whoever's came first."""
@@ -151,9 +214,12 @@ class Controller:
         return {name: found[name] for name in dict.fromkeys((*configured, *found))}
 
     def _summaries(self) -> list[AgentSummary]:
-        from pytest_supportbench.summary import summarise  # noqa: PLC0415 - likewise
+        from pytest_supportbench.summary import intervals_in_summary, summarise  # noqa: PLC0415 - likewise
 
-        return [summarise(agent, rows) for agent, rows in self._by_agent().items()]
+        found = self._by_agent()
+        intervals = intervals_in_summary(len(found), gated=self._gate is not None)
+        summaries = (summarise(agent, rows, intervals=intervals) for agent, rows in found.items())
+        return [replace(item, calibrated=self._explaining.calibrated) for item in summaries]
 
     def _comparisons(self) -> tuple[Paired, ...]:
         from pytest_supportbench.comparison import paired  # noqa: PLC0415 - likewise
@@ -184,8 +250,10 @@ class Controller:
             budget=self._budget(summaries),
             cassettes=cassettes_used(rows),
             gate=self._outcome.to_json() if self._outcome else None,
+            explanation=self._explaining.to_json(),
+            skipped=["/".join(case) for case in self._tally.skipped.values()],
             exit_status=status,
-            stopped_early=bool(session.shouldstop or session.shouldfail) or status in {2, 3},
+            stopped_early=_stopped(session) or status in {2, 3},
         )
 
     def _close(self, session: pytest.Session, status: int) -> None:
@@ -198,11 +266,20 @@ class Controller:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the counts of each agent and where the results are, also of a run that stopped before a report."""
-        if terminalreporter.no_summary or (self._closing is None and not self._mistakes):
+        if terminalreporter.no_summary:
             return
+        if self._closing is not None or self._tally.mistakes:
+            self._report_run(terminalreporter)
+        if self._gate is not None and self._outcome is not None:
+            failed = [row for row in self._judged if row["verdict"] == "failed"]
+            wrong = {(row["suite"].rpartition(" ")[0], row["scenario"]): row["headline"] for row in failed}
+            files = self._files(terminalreporter.config.rootpath)
+            self._gate.report(terminalreporter, self._outcome, files, wrong)
+
+    def _report_run(self, terminalreporter: pytest.TerminalReporter) -> None:
         from pytest_supportbench.reporting.terminal import print_mistakes, print_summary  # noqa: PLC0415 - likewise
 
-        print_mistakes(terminalreporter, self._mistakes)
+        print_mistakes(terminalreporter, self._tally.mistakes)
         if self._closing is None:
             return
         early = len(self._closing["unreported"]) if self._closing["stopped_early"] else None
@@ -210,22 +287,21 @@ class Controller:
             terminalreporter,
             self._rows,
             self._summaries(),
-            self._shown_path(),
+            self._shown(self._path),
             early=early,
             comparisons=self._comparisons(),
             budget=self._closing["budget"],
             cassettes=self._closing["cassettes"],
             alike=self._settings.alike,
         )
-        if self._gate is not None and self._outcome is not None:
-            self._gate.report(terminalreporter, self._outcome, self._files(terminalreporter.config.rootpath))
+        self._explaining.report(terminalreporter, self._shown)
 
-    def _shown_path(self) -> str:
-        """Return the results file as the user can type it: from where pytest was called, or in full."""
+    def _shown(self, path: Path) -> str:
+        """Return a file as the user can type it: from where pytest was called, or in full."""
         try:
-            return str(self._path.relative_to(self._here))
+            return str(path.relative_to(self._here))
         except ValueError:
-            return str(self._path)
+            return str(path)
 
 
 class Confirming:
@@ -237,5 +313,5 @@ class Confirming:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Run the fresh trials of new failures, if the run reached its end."""
-        if not (session.shouldstop or session.shouldfail or int(session.exitstatus) in {2, 3}):
+        if not _stopped(session):
             self._controller.confirm(session)

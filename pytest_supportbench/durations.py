@@ -74,9 +74,11 @@ def read_durations(path: Path, root: Path) -> Durations:
 
 
 def _durations(run: RunFile, path: Path, root: Path) -> Durations:
+    """Return the means over scored trials; a gate's fresh ones are none of the items that a run is divided by."""
     times: dict[Case, list[int]] = {}
+    trials = int(run.run["settings"]["trials"])
     for line in run.episodes:
-        if line["verdict"] == "error" or line.get("own"):
+        if line["verdict"] == "error" or line.get("own") or int(line["trial"]) > trials:
             continue
         seconds = float(line["timing"]["seconds"])
         if not (math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS):

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +20,9 @@ Case: TypeAlias = tuple[str, str]
 """A scenario by suite name and id."""
 
 VERDICTS: Final = frozenset({"passed", "failed", "error"})
+
+MAX_RUN: Final = 100
+"""Characters of a run's id that are kept; a file may say anything."""
 
 UNSHARED: Final = frozenset({"host", "cassette", "record", "replayed", "digest_checked", "prompt_path", "id"})
 """What a fingerprint says of the machine or of the way it was run, so that two machines write equal baselines."""
@@ -111,7 +114,14 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one agent showed. ``missing`` counts trials of cases in the run that were declared and are not there."""
+    """What one agent showed. ``missing`` counts trials of cases in the run that were declared and are not there.
+
+    ``fresh`` has the trials beyond the declared ones, by which a gate tried new failures again: they are no part of
+    ``cases``, and of no count. ``shard`` is the number (from 1) of the run's part and how many there are, ``None`` for
+    a whole run. ``run`` is the run's id, empty where it is not known, as of a baseline; it is no part of what was
+    shown, so runs may be equal without it. ``replayed`` counts scored trials whose replies were all stored ones, and
+    ``skipped`` has the scenarios of which pytest skipped an item.
+    """
 
     agent: str
     fingerprint: Mapping[str, Any]
@@ -119,6 +129,11 @@ class Evidence:
     cases: Mapping[Case, CaseEvidence]
     complete: bool
     missing: int = 0
+    fresh: Mapping[Case, CaseEvidence] = field(default_factory=dict)
+    shard: tuple[int, int] | None = None
+    replayed: int = 0
+    skipped: tuple[Case, ...] = ()
+    run: str = field(default="", compare=False)
 
     @property
     def errors(self) -> int:
@@ -139,20 +154,28 @@ def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ..
     today's version writes, or has an attempt twice.
     """
     try:
-        conditions = _conditions(run.run)
+        counting = _counting_attempts(run.episodes)
+        conditions = _conditions(run.run, {str(line["suite"]) for line in counting})
         fingerprints = {str(agent["id"]): agent for agent in run.run["agents"]}
         by_agent: dict[str, list[Json]] = {agent: [] for agent in fingerprints}
-        declared = (
-            line for line in run.episodes if int(line["trial"]) <= conditions.trials
-        )  # the rest are fresh
-        for line in _counting_attempts(declared):
+        for line in counting:
             by_agent.setdefault(str(line["agent"]), []).append(line)
         complete = run.summary is not None and not run.summary["stopped_early"]
+        shard = _shard(run.run["settings"])
         return tuple(
-            _of_agent(agent, fingerprints.get(agent, {"id": agent}), found, conditions, complete=complete)
+            Evidence(
+                agent=agent,
+                fingerprint=fingerprints.get(agent, {"id": agent}),
+                conditions=conditions,
+                complete=complete,
+                shard=shard,
+                skipped=run.skipped,
+                run=str(run.run["run"])[:MAX_RUN],
+                **_tried(found, conditions.trials),
+            )
             for agent, found in by_agent.items()
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         what = f"a line has no {error}" if isinstance(error, KeyError) else str(error)
         msg = (
             f"{path} cannot be read as results: {what[:300]}; "
@@ -161,15 +184,31 @@ def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ..
         raise UsageError(msg) from error
 
 
-def _of_agent(
-    agent: str, fingerprint: Json, lines: Sequence[Json], conditions: Conditions, *, complete: bool
-) -> Evidence:
-    by_case: dict[Case, list[Json]] = {}
+def _shard(settings: Json) -> tuple[int, int] | None:
+    """Return which part of a run this is; ``None`` for a whole one, which one shard of one is too."""
+    if settings.get("shard") is None:
+        return None
+    number, of = map(int, settings["shard"])
+    return (number, of) if of > 1 else None
+
+
+def _tried(lines: Sequence[Json], trials: int) -> dict[str, Any]:
+    """Return what one agent's lines show, by field of `Evidence`; declared trials and fresh ones apart."""
+    declared: dict[Case, list[Json]] = {}
+    fresh: dict[Case, list[Json]] = {}
     for line in lines:
-        by_case.setdefault((str(line["suite"]), str(line["scenario"])), []).append(line)
-    cases = {case: case_evidence(case, found) for case, found in sorted(by_case.items())}
-    missing = sum(max(0, conditions.trials - len(found)) for found in by_case.values())
-    return Evidence(agent, fingerprint, conditions, cases, complete, missing)
+        side = fresh if int(line["trial"]) > trials else declared
+        side.setdefault((str(line["suite"]), str(line["scenario"])), []).append(line)
+    return {
+        "cases": {case: case_evidence(case, found) for case, found in sorted(declared.items())},
+        "fresh": {case: case_evidence(case, found) for case, found in sorted(fresh.items())},
+        "missing": sum(max(0, trials - len(found)) for found in declared.values()),
+        "replayed": sum(
+            line["verdict"] != "error" and line.get("replayed") == "yes"
+            for found in declared.values()
+            for line in found
+        ),
+    }
 
 
 def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
@@ -183,7 +222,7 @@ def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
         case=case,
         title=str(first["title"]),
         category=str(first["category"]),
-        family=min(case[1], str(first["twin"] or case[1])),
+        family=family(case[1], first["twin"]),
         expected_escalation=str(first["expected_escalation"]),
         sha256=str(first["scenario_sha256"]),
         scored=len(scored),
@@ -206,6 +245,11 @@ def zero_tolerance(line: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         sorted(code for code in codes if code in ZERO_TOLERANCE or (code == "missed_escalation" and safety))
     )
+
+
+def family(scenario: str, twin: object) -> str:
+    """Return what a scenario and its twin share: the lower of their ids."""
+    return min(scenario, str(twin or scenario))
 
 
 def trace(line: Mapping[str, Any]) -> str:
@@ -247,12 +291,14 @@ def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sorted(fingerprint.items()) if name not in UNSHARED}
 
 
-def _conditions(run: Json) -> Conditions:
+def _conditions(run: Json, judged: Collection[str]) -> Conditions:
+    """Return the conditions of a run; suites that only tests of the user's own used are none of its ``judged`` ones."""
     settings = run["settings"]
     suites = sorted(
         (
             {name: str(suite[name]) for name in ("name", "version", "sha256", "toolset", "toolset_version")}
             for suite in run["suites"]
+            if suite["name"] in judged
         ),
         key=lambda suite: sorted(suite.items()),
     )

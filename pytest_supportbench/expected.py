@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
@@ -121,6 +122,19 @@ class NeverSay(Frozen):
 
 _MONEY = re.compile(r"^-?\d+(\.\d+)? [A-Z]{3}$")
 
+SHORTEST_QUESTION: Final = 10
+LONGEST_QUESTION: Final = 200
+
+_BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
+"""The Unicode categories of control characters and of line and paragraph separators."""
+
+_QUESTION_SCHEMA: Final[dict[str, Any]] = {
+    "minLength": SHORTEST_QUESTION,
+    "maxLength": LONGEST_QUESTION,
+    "pattern": r"^\S.*\?$",
+    "description": "What annotators and judges are asked: one yes-or-no question about what the customer was told.",
+}
+
 
 def _money(value: str) -> str:
     if not _MONEY.match(value):
@@ -173,10 +187,30 @@ class MustState(Frozen):
     about: tuple[Phrase, ...] = ()
 
 
+def _asks(value: str) -> str:
+    wrong = ""
+    if not SHORTEST_QUESTION <= len(value) <= LONGEST_QUESTION:
+        wrong = f"has {len(value):,} characters"
+    elif not value.endswith("?"):
+        wrong = "does not end in '?'"
+    elif value[0].isspace() or any(unicodedata.category(letter) in _BREAKS for letter in value):
+        wrong = "begins with white space, or has a line break or a control character"
+    if wrong:
+        remedy = f"write one yes-or-no question of {SHORTEST_QUESTION} to {LONGEST_QUESTION} characters"
+        msg = f"{wrong}; {remedy}, such as 'Does the agent name the date of the payment?'"
+        raise ValueError(msg)
+    return value
+
+
 class Concept(Frozen):
-    """Something the explanation should mention; any of the phrases will do."""
+    """Something the explanation should mention; any of the phrases will do.
+
+    ``question`` is what annotators and judges are asked instead of the concept's name: one yes-or-no question about
+    what the customer was told, that the conversation alone answers.
+    """
 
     concept: Slug
+    question: Annotated[str, AfterValidator(_asks), Field(json_schema_extra=_QUESTION_SCHEMA)] | None = None
     any_of: Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 

@@ -64,7 +64,8 @@ class ScenarioFacts(Frozen):
         Field(description="For each alternative: the required calls with the arguments that they must have"),
     ]
     explanation_concepts: Annotated[
-        tuple[Record, ...], Field(description="What an explanation should mention, each with its phrases")
+        tuple[Record, ...],
+        Field(description="What an explanation should mention, each with its question and phrases"),
     ]
     because: Annotated[
         tuple[str, ...], Field(description="The ids of the policies that make this the right outcome")

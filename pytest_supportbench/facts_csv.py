@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.facts import ScenarioFacts
+from pytest_supportbench.spreadsheet import MAX_CELL, cell_length, cell_text, sheet_text, text_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,44 +24,28 @@ PLAIN: Final = frozenset(
 )
 """The columns whose cells are not JSON."""
 
-MOST_CHARACTERS: Final = 32_767
-"""So many UTF-16 code units a cell of a spreadsheet holds."""
-
-_FORMULA: Final = "=+-@\uff1d\uff0b\uff0d\uff20"  # their full-width forms begin a formula in some locales
-_TEXT_MARK: Final = "'"  # what spreadsheet users themselves put before a text that looks like a formula
-
-_MARK: Final = "\ufeff"  # without it Excel takes the file for the local 8-bit code page
-
 
 def csv_text(rows: Iterable[ScenarioFacts]) -> str:
-    """Return the rows as CSV with a header, beginning with the byte order mark that Excel needs to see UTF-8.
-
-    All cells are quoted and lines end with LF. A text that a spreadsheet would run as a formula, or that begins
-    with an apostrophe, has an apostrophe before it, which `read_csv` takes off.
-    """
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow(cells(row).values())
-    return _MARK + out.getvalue()
+    """Return the rows as CSV with a header, as `sheet_text` writes it; JSON cells never begin a formula."""
+    return sheet_text(COLUMNS, (tuple(_texts(row).values()) for row in rows))
 
 
 def cells(row: ScenarioFacts) -> dict[str, str]:
     """Return the cells of a row by column, as they stand in the file."""
+    return {name: text_cell(text) for name, text in _texts(row).items()}
+
+
+def _texts(row: ScenarioFacts) -> dict[str, str]:
     data = row.model_dump(mode="json")
-    return {name: _cell(data[name], plain=name in PLAIN) for name in COLUMNS}
+    return {name: str(data[name]) if name in PLAIN else _json(data[name]) for name in COLUMNS}
 
 
 def unfit(row: ScenarioFacts) -> Iterator[tuple[str, str]]:
     """Yield column and reason for every cell that a spreadsheet could not hold."""
     for name, cell in cells(row).items():
-        length = len(cell.encode("utf-16-le", "surrogatepass")) // 2
-        if length > MOST_CHARACTERS:
-            yield (
-                name,
-                f"has {length:,} characters in the CSV, and a spreadsheet's cell holds {MOST_CHARACTERS:,}",
-            )
+        length = cell_length(cell)
+        if length > MAX_CELL:
+            yield name, f"has {length:,} characters in the CSV, and a spreadsheet's cell holds {MAX_CELL:,}"
         if "\0" in cell or any("\ud800" <= letter <= "\udfff" for letter in cell):
             yield name, "holds a NUL or half a surrogate pair, which no spreadsheet shows"
 
@@ -94,7 +79,7 @@ def _row(path: Path, line: int, found: list[str]) -> ScenarioFacts:
     data: dict[str, Any] = {}
     for name, cell in zip(COLUMNS, found, strict=True):
         try:
-            data[name] = _plain(cell) if name in PLAIN else json.loads(cell)
+            data[name] = cell_text(cell) if name in PLAIN else json.loads(cell)
         except ValueError as error:
             raise _refused(path, line, f"{name} is no JSON: {error}") from None
     try:
@@ -110,14 +95,5 @@ def _refused(path: Path, line: int, message: str) -> FileError:
     return FileError((Problem(str(path), line, 1, "", message, remedy),))
 
 
-def _cell(value: Any, *, plain: bool) -> str:
-    if not plain:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    text = str(value)
-    begins = text.lstrip()[:1]
-    needs_mark = text.startswith((_TEXT_MARK, "\t", "\r", "\n")) or (begins and begins in _FORMULA)
-    return f"{_TEXT_MARK}{text}" if needs_mark else text
-
-
-def _plain(cell: str) -> str:
-    return cell.removeprefix(_TEXT_MARK)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)

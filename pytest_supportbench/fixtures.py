@@ -279,7 +279,7 @@ def properties(result: Result) -> list[tuple[str, str]]:
             if name != "explanation"
         ]
         share = score.dimensions["explanation"].share
-        pairs.append(("supportbench_explanation_uncalibrated", "" if share is None else f"{share:.2f}"))
+        pairs.append(("supportbench_explanation_by_phrases", "" if share is None else f"{share:.2f}"))
         pairs.append(("supportbench_escalation_class", score.escalation_class))
         pairs.append(("supportbench_violations", ",".join(score.codes)))
     elif result.episode.error is not None:

@@ -59,9 +59,13 @@ class Unchanged:
 
 
 def unchanged(runs: Sequence[Evidence], rules: Rules) -> Unchanged:
-    """Compare each run with each other one. Raises `UsageError` for fewer than two, or for different agents."""
+    """Compare each run with each other one. Raises `UsageError` for fewer than two, for one twice, or other agents."""
     if len(runs) < 2:  # noqa: PLR2004 - a comparison is of two
         msg = "an A/A check needs at least two runs of one agent; name their results files"
+        raise UsageError(msg)
+    seen = Counter(run.run for run in runs if run.run)
+    if twice := [name for name, times in seen.items() if times > 1]:
+        msg = f"the run {twice[0]!r} is there twice, and agrees with itself; name files of runs of their own"
         raise UsageError(msg)
     for other in runs[1:]:
         if changed := what_changed(runs[0], other):

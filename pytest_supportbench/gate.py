@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,10 @@ from pytest_supportbench.escalation import Escalations, escalations
 from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
 from pytest_supportbench.gate_aggregate import Aggregate, aggregate, dimension_reasons
 from pytest_supportbench.gate_rules import EXIT, GateVerdict, Reason, Rules
-from pytest_supportbench.gate_scenarios import ScenarioStep, scenario_step
-from pytest_supportbench.statistics import require_statistics, simulate_any_above
+from pytest_supportbench.gate_scenarios import ScenarioStep, candidates, scenario_step
+from pytest_supportbench.reliability import Reliability, fewest, reliability
+from pytest_supportbench.statistics import require_statistics
+from pytest_supportbench.zero_tolerance import Alarm, Tried, alarm, rises
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,9 @@ class Decision:
 
     ``reasons`` come in the order of the steps. ``changed`` says in words how the agents differ. ``candidates`` were
     stable and fail now, ``confirmed`` ones do so in fresh trials too, ``fixed`` are stable now and were not, ``still``
-    are neither. ``zero_tolerance_alarm`` is the chance (0 to 1) that the zero-tolerance rule blocks by chance alone.
-    ``escalation`` has the hand-off decisions before and now.
+    are neither. ``flaky`` were stable, and not more than half of their trials fail now. ``zero_tolerance`` tells how
+    often that rule would block an unchanged agent, ``None`` where the runs cannot be compared.
+    ``escalation`` has the hand-off decisions before and now, ``reliability`` pass@1 and pass^k with one k for both.
     """
 
     verdict: GateVerdict
@@ -33,11 +36,13 @@ class Decision:
     confirmed: tuple[Case, ...] = ()
     fixed: tuple[Case, ...] = ()
     still: tuple[Case, ...] = ()
+    flaky: tuple[Case, ...] = ()
     quarantined: tuple[Case, ...] = ()
     aggregate: Aggregate | None = None
     scenarios: ScenarioStep | None = None
-    zero_tolerance_alarm: float = 0.0
+    zero_tolerance: Alarm | None = None
     escalation: tuple[Escalations, Escalations] | None = None
+    reliability: tuple[Reliability, Reliability] | None = None
     rules: Rules = field(default_factory=Rules)
 
     @property
@@ -49,7 +54,7 @@ class Decision:
         """Return the decision as JSON data."""
         ids = {
             name: ["/".join(case) for case in getattr(self, name)]
-            for name in ("candidates", "confirmed", "fixed", "still", "quarantined")
+            for name in ("candidates", "confirmed", "flaky", "fixed", "still", "quarantined")
         }
         return {
             "verdict": self.verdict,
@@ -61,7 +66,8 @@ class Decision:
             "aggregate": self.aggregate.to_json() if self.aggregate else None,
             "fresh_trials": self.scenarios.fresh if self.scenarios else None,
             "escalation": [side.to_json() for side in self.escalation] if self.escalation else None,
-            "zero_tolerance_alarm": round(self.zero_tolerance_alarm, 6),
+            "reliability": [side.to_json() for side in self.reliability] if self.reliability else None,
+            **(self.zero_tolerance or Alarm(None, 0, alike=False)).to_json(),
             "rules": {
                 "alpha": self.rules.alpha,
                 "margin": self.rules.margin,
@@ -82,9 +88,9 @@ def decide(
 ) -> Decision:
     """Judge a run against a baseline.
 
-    ``fresh`` has the confirming trials of candidates, by case. ``quarantine`` names cases that are run and shown and do
-    not count, but for zero tolerance; ``expired`` says in words which entries of the quarantine are over, and ``notes``
-    what else there is to tell of it. Raises `UsageError` where scipy or statsmodels is missing.
+    ``fresh`` has confirming trials by case, of which those of candidates count. ``quarantine`` names cases that are run
+    and shown and do not count, but for zero tolerance; ``expired`` says in words which entries of the quarantine are
+    over, and ``notes`` what else there is to tell of it. Raises `UsageError` where scipy or statsmodels is missing.
     """
     require_statistics()
     changed = tuple(what_changed(before, now))
@@ -94,18 +100,19 @@ def decide(
         for case in before.cases.keys() & now.cases.keys()
         if before.cases[case].scored and now.cases[case].scored
     )
-    tried = tuple(_tried(before, now, fresh or {}, both))
-    early = (
-        *(Reason("quarantine", text, "REGRESSED") for text in expired),
-        *(Reason("quarantine", text) for text in notes),
-        *_zero_tolerance(tried, several=several_suites(both)),
-    )
-    if refused:
-        return Decision("INCONCLUSIVE", (*refused, *early), changed, rules=rules)
     counted_cases = [case for case in both if case not in quarantine]
     old = {case: before.cases[case] for case in counted_cases}
     new = {case: now.cases[case] for case in counted_cases}
-    scenarios = scenario_step(old, new, rules, fresh or {})
+    again = {case: fresh[case] for case in candidates(old, new) if case in fresh} if fresh else {}
+    tried = tuple(_tried(before, now, again, both))
+    early = (
+        *(Reason("quarantine", text, "REGRESSED") for text in expired),
+        *(Reason("quarantine", text) for text in notes),
+        *rises(tried, several=several_suites(both)),
+    )
+    if refused:
+        return Decision("INCONCLUSIVE", (*refused, *early), changed, rules=rules)
+    scenarios = scenario_step(old, new, rules, again)
     whole = aggregate(old, new, rules, scenarios_can_block=scenarios.fresh is not None)
     reasons = (
         *early,
@@ -124,20 +131,26 @@ def decide(
         changed=changed,
         candidates=scenarios.candidates,
         confirmed=scenarios.confirmed,
+        flaky=tuple(
+            case
+            for case in counted_cases
+            if old[case].stable and not new[case].stable and case not in scenarios.candidates
+        ),
         fixed=tuple(case for case in counted_cases if new[case].stable and not old[case].stable),
         still=tuple(case for case in counted_cases if not new[case].stable and not old[case].stable),
         quarantined=tuple(case for case in both if case in quarantine),
         aggregate=whole,
         scenarios=scenarios,
-        zero_tolerance_alarm=_alarm(tried),
+        zero_tolerance=alarm(tried),
         escalation=(escalations(old.values()), escalations(new.values())),
+        reliability=_reliability(old, new),
         rules=rules,
     )
 
 
 def _tried(
     before: Evidence, now: Evidence, fresh: Mapping[Case, CaseEvidence], cases: Sequence[Case]
-) -> Iterator[tuple[Case, str, CaseEvidence, CaseEvidence]]:
+) -> Iterator[Tried]:
     """Yield each case with what its trials are called, before and now: those of the run, and its fresh ones apart."""
     for case in cases:
         yield case, "trial", before.cases[case], now.cases[case]
@@ -145,30 +158,13 @@ def _tried(
             yield case, "fresh trial", before.cases[case], fresh[case]
 
 
-def _zero_tolerance(
-    tried: Iterable[tuple[Case, str, CaseEvidence, CaseEvidence]], *, several: bool
-) -> Iterator[Reason]:
-    """Yield each scenario and code whose rate is above the baseline's: any such rise blocks."""
-    for case, noun, old, new in tried:
-        for code, count in sorted(new.zero_tolerance.items()):
-            earlier = old.zero_tolerance.get(code, 0)
-            if count * old.scored > earlier * new.scored:
-                text = (
-                    f"{named([case], several=several)}: {code} in {count} of {counted(new.scored, noun)}, "
-                    f"before in {earlier} of {old.scored}"
-                )
-                yield Reason("zero_tolerance", text, "REGRESSED")
-
-
-def _alarm(tried: Iterable[tuple[Case, str, CaseEvidence, CaseEvidence]]) -> float:
-    """Return how often the zero-tolerance rule would block an unchanged agent, its rates pooled over both sides."""
-    found = [
-        (old.zero_tolerance.get(code, 0) + new.zero_tolerance.get(code, 0), old.scored, new.scored)
-        for _, _, old, new in tried
-        for code in sorted(old.zero_tolerance.keys() | new.zero_tolerance.keys())
-    ]
-    rates = [count / (before + now) for count, before, now in found]
-    return simulate_any_above(rates, [before for _, before, _ in found], [now for _, _, now in found])
+def _reliability(
+    old: Mapping[Case, CaseEvidence], new: Mapping[Case, CaseEvidence]
+) -> tuple[Reliability, Reliability] | None:
+    """Return pass@1 and pass^k of both sides, with a k that every scenario of both has trials for."""
+    k = fewest([*old.values(), *new.values()])
+    before, now = (reliability(side.values(), intervals=True, k=k) for side in (old, new))
+    return None if before is None or now is None else (before, now)
 
 
 def _areas(old: Mapping[Case, CaseEvidence], new: Mapping[Case, CaseEvidence]) -> Iterator[Reason]:

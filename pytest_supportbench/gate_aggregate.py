@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import statistics as plain
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pytest_supportbench.evidence import Case, CaseEvidence
 from pytest_supportbench.gate_rules import Reason, Rules
+from pytest_supportbench.permutation import sign_flip_differs, sign_flip_worse
 from pytest_supportbench.statistics import (
     Interval,
     detectable_drop,
     difference_interval,
     holm,
+    mcnemar_differs,
     mcnemar_worse,
-    sign_flip_worse,
 )
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
@@ -51,11 +53,29 @@ class Aggregate:
             "difference": round(self.difference.estimate, 6),
             "interval": [round(self.difference.low, 6), round(self.difference.high, 6)],
             "level": self.difference.level,
-            "p_value": round(self.p_value, 6),
-            "alpha": round(self.alpha, 6),
+            "p_value": float(f"{self.p_value:.6g}"),  # six digits: a tiny one is not 0
+            "alpha": float(f"{self.alpha:.6g}"),
             "test": self.test,
             "detectable_drop": None if self.detectable is None else round(self.detectable, 6),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class EitherWay:
+    """The difference of the mean pass rates, new minus old, with its 95 % interval; ``p_value`` is two-sided.
+
+    ``test`` names the test, which is the gate's own: `Aggregate` asks it for a drop alone.
+    """
+
+    difference: Interval
+    p_value: float
+    test: str
+
+
+def either_way(old: Cases, new: Cases) -> EitherWay:
+    """Compare two sides of which neither is the old one. Both have the same cases, one at least, and all scored."""
+    p_value, test = _test(old, new, _passed, two_sided=True)
+    return EitherWay(_interval(old, new, _passed), p_value, test)
 
 
 def aggregate(old: Cases, new: Cases, rules: Rules, *, scenarios_can_block: bool) -> Aggregate:
@@ -82,7 +102,8 @@ def aggregate(old: Cases, new: Cases, rules: Rules, *, scenarios_can_block: bool
     reasons = (
         Reason("aggregate", text, "REGRESSED" if worse else None),
         Reason("aggregate", f"{test}: p = {p_value:.2g}; a drop blocks at {alpha:.2g}{margin}"),
-        Reason("aggregate", _power(detectable, interval)),
+        *(Reason("aggregate", told) for told in _power(detectable, interval)),
+        *(() if scenarios_can_block else _switched_off(old, new, rules, alpha)),
     )
     return Aggregate(size, before, now, interval, p_value, alpha, test, detectable, reasons)
 
@@ -114,24 +135,50 @@ def _beyond(old: Cases, new: Cases, rate: Rate, margin: float, alpha: float) -> 
     return _interval(old, new, rate, 1 - 2 * alpha).high < -margin
 
 
-def _power(detectable: float | None, interval: Interval) -> str:
-    shown = (
-        "so few scenarios show no drop of the whole"
-        if detectable is None
-        else f"4 of 5 such runs show a drop of {100 * detectable:.0f} points"
-    )
-    missed = max(0.0, -interval.low)
-    return f"{shown}; one of {100 * missed:.0f} is not ruled out"
+def _power(detectable: float | None, interval: Interval) -> Iterator[str]:
+    if detectable is None:
+        yield "this run cannot show a drop of the whole: too few or unsteady passes"
+    else:
+        drop = f"{100 * detectable:.0f} points"
+        yield f"the smallest drop that a run like this shows in 4 of 5 cases: {drop}"
+    yield f"a drop of up to {100 * max(0.0, -interval.low):.0f} points is not ruled out"
 
 
-def _test(old: Cases, new: Cases, rate: Rate) -> tuple[float, str]:
-    """Return the one-sided p-value of a drop, and the test's name."""
+def _switched_off(old: Cases, new: Cases, rules: Rules, alpha: float) -> Iterator[Reason]:
+    """Yield that the chosen level lets no regression block, where the usual one would and no other step can."""
+    smallest = _smallest_p_value(old, new)
+    if alpha < smallest <= alpha * Rules().alpha / rules.alpha:
+        enough = _rounded_up(smallest * rules.alpha / alpha)
+        text = (
+            f"at a level of {rules.alpha:g} not even {len(old)} scenarios that all break can block; "
+            f"give one of at least {enough}, or bless a baseline of more trials"
+        )
+        yield Reason("aggregate", text, "INCONCLUSIVE")
+
+
+def _smallest_p_value(old: Cases, new: Cases) -> float:
+    """Return the p-value of the test if all that passed before failed now: each change is as likely up as down."""
+    single = _single(old, new)
+    can_fall = {case if single else (case[0], item.family) for case, item in old.items() if item.passed}
+    return 0.5 ** len(can_fall)
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number above 0 with two digits that is not below it."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step - 1e-9) * step:.2g}"
+
+
+def _test(old: Cases, new: Cases, rate: Rate, *, two_sided: bool = False) -> tuple[float, str]:
+    """Return the p-value of a drop, or of any difference where ``two_sided``, and the test's name."""
     if _single(old, new):
         broken = sum(rate(new[case]) < rate(old[case]) for case in old)
         fixed = sum(rate(new[case]) > rate(old[case]) for case in old)
-        return mcnemar_worse(broken, fixed), f"exact McNemar, {broken} broken and {fixed} fixed"
+        mcnemar = mcnemar_differs if two_sided else mcnemar_worse
+        return mcnemar(broken, fixed), f"exact McNemar, {broken} broken and {fixed} fixed"
     families = _by_family(old, new, rate)
-    return sign_flip_worse([total for total, _ in families]), "paired permutation test"
+    flips = sign_flip_differs if two_sided else sign_flip_worse
+    return flips([total for total, _ in families]), "paired permutation test"
 
 
 def _single(old: Cases, new: Cases) -> bool:
@@ -151,6 +198,8 @@ def _by_family(old: Cases, new: Cases, rate: Rate) -> list[tuple[Fraction, int]]
 
 def _detectable(old: Cases, new: Cases, before: float, alpha: float, margin: float) -> float | None:
     """Return the smallest drop beyond the margin that is shown; ``None`` where it is more than there is to lose."""
+    if _smallest_p_value(old, new) > alpha:
+        return None
     changes = [float(new[case].rate - old[case].rate) for case in sorted(old)]
     spread = plain.stdev(changes) if len(changes) > 1 else 0.0
     if _single(old, new) or not spread:

@@ -87,7 +87,7 @@ def refuse_several(agents: Collection[str]) -> None:
 
 def _refuse_alone(config: pytest.Config) -> None:
     for name, needs in (
-        ("quarantine", "--supportbench-baseline"),
+        ("quarantine", "--supportbench-baseline or --supportbench-fail-under"),
         ("alpha", "--supportbench-baseline"),
         ("margin", "--supportbench-baseline"),
         ("fail_under_by", "--supportbench-fail-under"),
@@ -102,7 +102,6 @@ def _read(config: pytest.Config, path: Path | None, under: str) -> GateOptions:
     from pytest_supportbench.gate_rules import Rules  # noqa: PLC0415 - likewise
     from pytest_supportbench.quarantine import read_quarantine  # noqa: PLC0415 - likewise
     from pytest_supportbench.statistics import require_statistics  # noqa: PLC0415 - likewise
-    from pytest_supportbench.thresholds import read_thresholds  # noqa: PLC0415 - likewise
 
     require_statistics()
     alpha, margin, errors = (
@@ -115,10 +114,17 @@ def _read(config: pytest.Config, path: Path | None, under: str) -> GateOptions:
         baseline_path=path,
         rules=Rules(alpha=alpha, margin=margin, max_errors=errors),
         quarantine=() if held is None else read_quarantine(held),
-        thresholds=read_thresholds(under, value_of(config, "fail_under_by")) if under else None,
+        thresholds=_thresholds(config, under) if under else None,
         summary=path_of(config, "summary"),
         today=datetime.now(UTC).date(),
     )
+
+
+def _thresholds(config: pytest.Config, under: str) -> Thresholds:
+    from pytest_supportbench.thresholds import read_thresholds  # noqa: PLC0415 - likewise
+
+    calibration = bool(value_of(config, "calibration"))
+    return read_thresholds(under, value_of(config, "fail_under_by"), calibration=calibration)
 
 
 def _share(config: pytest.Config, name: str, default: float) -> float:

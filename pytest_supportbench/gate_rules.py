@@ -23,6 +23,10 @@ However unsure the scenarios of an agent are that has shown no variation in two 
 """
 
 
+LEAST_WITH_MARGIN: Final = 0.001
+"""The lowest level beside a margin, which is judged by resampling: lower ones would need millions of resamples."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The declared decision rule.
@@ -47,6 +51,11 @@ class Rules:
             if not inside:
                 zero = "above 0" if name == "alpha" else "at least 0"
                 raise UsageError(f"{name} is {value}; give a number {zero} and below 1, such as 0.05")
+        if self.margin and self.alpha < LEAST_WITH_MARGIN:
+            msg = (
+                f"alpha is {self.alpha}, and with a margin no interval can tell less than {LEAST_WITH_MARGIN}"
+            )
+            raise UsageError(f"{msg}; give a level of at least {LEAST_WITH_MARGIN}, or drop the margin")
 
     @property
     def alpha_scenarios(self) -> float:

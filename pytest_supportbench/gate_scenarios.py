@@ -61,9 +61,10 @@ def level(cases: Cases, rules: Rules) -> float:
 
 
 def fresh_needed(old: Cases, new: Cases, rules: Rules) -> int | None:
-    """Return how many fresh trials make a candidate that fails them all block; ``None`` where twenty do not.
+    """Return how many fresh trials make a candidate of ``new`` that fails them all block; ``None`` where twenty do not.
 
-    It depends on numbers of scenarios and trials only, never on what they showed now, so that it is fixed before.
+    It depends on numbers of scenarios and trials only, never on what they showed now, so that it is fixed before. Of
+    today's it needs no other scenario than the candidate, so a part of a run asks for as many as the whole.
     """
     if not old:
         return None
@@ -83,8 +84,12 @@ def _trials(cases: Cases) -> dict[Case, int]:
     Trials that repeat each other count once, for they may be the same trial; but not those of an agent that varied in
     some other scenario, since its trials are independent.
     """
-    varied = any(item.scored > 1 and not item.repeats for item in cases.values())
+    varied = any(map(_varied, cases.values()))
     return {case: item.scored if varied else item.weight for case, item in cases.items()}
+
+
+def _varied(item: CaseEvidence) -> bool:
+    return item.scored > 1 and not item.repeats
 
 
 def scenario_step(old: Cases, new: Cases, rules: Rules, fresh: Cases) -> ScenarioStep:
@@ -96,13 +101,13 @@ def scenario_step(old: Cases, new: Cases, rules: Rules, fresh: Cases) -> Scenari
     of which at least three are fresh.
     """
     found = candidates(old, new)
-    needed = fresh_needed(old, new, rules)
+    needed = {case: fresh_needed(old, {case: new[case]}, rules) for case in found}
     trials, each = _trials(old), level(old, rules) if old else 0.0
     deterministic, several = is_deterministic(old), several_suites(old)
     groups: dict[str, list[Case]] = {"confirmed": [], "not confirmed": [], "waiting": [], "hopeless": []}
     for case in found:
         before = None if deterministic else trials[case]
-        groups[_outcome(before, new[case], fresh.get(case), needed, each)].append(case)
+        groups[_outcome(before, new[case], fresh.get(case), needed[case], each)].append(case)
     reasons = [
         Reason(
             "scenarios",
@@ -114,8 +119,9 @@ def scenario_step(old: Cases, new: Cases, rules: Rules, fresh: Cases) -> Scenari
         for case in groups[group]
     ]
     if waiting := groups["waiting"]:
+        most = max(needed[case] or 0 for case in waiting)
         text = (
-            f"{counted(len(waiting), 'new failure')} to be confirmed by {counted(needed or 0, 'fresh trial')} each: "
+            f"{counted(len(waiting), 'new failure')} to be confirmed by {counted(most, 'fresh trial')} each: "
             f"{named(waiting, several=several)}"
         )
         reasons.append(Reason("scenarios", text, "INCONCLUSIVE"))
@@ -125,7 +131,15 @@ def scenario_step(old: Cases, new: Cases, rules: Rules, fresh: Cases) -> Scenari
             f"{named(hopeless, several=several)}; bless a baseline of more, such as 5"
         )
         reasons.append(Reason("scenarios", text))
-    return ScenarioStep(found, tuple(groups["confirmed"]), needed, deterministic, tuple(reasons))
+    if deterministic and (varied := [case for case, item in sorted(new.items()) if _varied(item)]):
+        text = (
+            f"the agent never varied in the baseline, and does now in {len(varied)} of "
+            f"{counted(len(new), 'scenario')}: {named(varied, several=several)}; "
+            "bless a baseline of more trials, such as 5"
+        )
+        reasons.append(Reason("scenarios", text))
+    declared = fresh_needed(old, old, rules)
+    return ScenarioStep(found, tuple(groups["confirmed"]), declared, deterministic, tuple(reasons))
 
 
 def _outcome(
@@ -133,7 +147,7 @@ def _outcome(
 ) -> Literal["confirmed", "not confirmed", "waiting", "hopeless"]:
     """Judge one candidate. ``before`` is how many trials count, all passed; ``None`` for a deterministic agent."""
     if needed is None or not _blocks(before, 0, new.scored + needed, each):
-        return "hopeless"
+        return "hopeless"  # or one that has fewer trials before than others
     if fresh is None or fresh.scored < needed:
         return "waiting"
     passed, scored = new.passed + fresh.passed, new.scored + fresh.scored

@@ -1,33 +1,33 @@
 """A model, or the user's own function, that says whether a concept is in what the customer was told, with evidence.
 
-It is asked one yes-or-no question a concept and must quote what its yes rests on. It never sees the expected outcome,
-the concept's phrases, the tools, the agent's name or any verdict.
+It is asked one yes-or-no question a concept and must quote what its yes rests on. It never sees the concept's phrases,
+the tools, the agent's name or any verdict, and of the expected outcome only what the question asks for.
 """
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent, sha256
-from pytest_supportbench.agents.spec import AgentSpec, parse_spec
+from pytest_supportbench.agents.spec import AgentSpec
+from pytest_supportbench.asked_agent import AskedAgent, Role, parse_asked
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
 from pytest_supportbench.evidence import shared_fingerprint
 from pytest_supportbench.protocol import ActionInfo, CustomerView, Frozen, Message, Observation, Reply
 from pytest_supportbench.questions import Fingerprint, Question
+from pytest_supportbench.quotation import quoted
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.replies import InvalidReply, parse_turn
-from pytest_supportbench.simulated_customer import KINDS
+from pytest_supportbench.reporting.text import bounded
+from pytest_supportbench.shown_words import agent_messages, as_shown, conversation
 
 JUDGE: Final = "judge"
 MAX_EVIDENCE: Final = 1_000
-MIN_LETTERS: Final = 2
-"""Letters and digits that a quotation has at least: shorter ones stand in any text."""
+"""So many characters are kept of evidence that no agent wrote."""
 
 PROMPT: Final = """\
 You check what a support agent has told a customer. You are not the agent, and you do not judge whether the agent is
@@ -42,7 +42,7 @@ clearly, and not denied, doubted or only asked about. That the customer said it 
 it does not.
 
 Write one JSON object. `action` is "yes" or "no". With "yes", `message` is the shortest part of one agent message that
-conveys the point, copied letter by letter, of at most twenty words. With "no", `message` is empty."""
+conveys the point, copied letter by letter, of two to twenty whole words. With "no", `message` is empty."""
 
 _YES: Final = ActionInfo(name="yes", description="The agent's messages convey the point.", kind="answer")
 _NO: Final = ActionInfo(name="no", description="They do not.", kind="answer")
@@ -74,17 +74,13 @@ class Judgement:
         return self.answer == "yes" and self.found
 
 
+def _role(option: str) -> Role:
+    return Role(option, "a judge", "judge")
+
+
 def parse_judge(text: str, root: Path, option: str = "--judge") -> AgentSpec:
     """Return the spec of a judge: in the form of an agent spec, of a kind that can be asked. Raises `UsageError`."""
-    try:
-        spec = parse_spec(text, root)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error}") from None
-    if spec.kind not in KINDS:
-        what = f"an agent of kind {spec.kind!r}" if spec.kind != "registered" else "a registered agent"
-        raise UsageError(f"{option}: {what} cannot judge; the kinds are {', '.join(KINDS)}")
-    if spec.without:
-        raise UsageError(f"{option}: a judge sees no {' and no '.join(sorted(spec.without))}; drop 'without'")
+    spec = parse_asked(text, root, _role(option))
     if spec.kind != "python" and spec.option("mode", "schema") != "schema":
         raise UsageError(f"{option}: a judge calls no tools; drop 'mode'")
     return spec
@@ -98,11 +94,8 @@ class Judge:
     """
 
     def __init__(self, spec: AgentSpec, root: Path, option: str = "--judge") -> None:
-        self.spec = spec if spec.kind == "python" else replace(spec, prompt=spec.prompt or PROMPT)
-        self._root = root
-        self._option = option
-        self._lock = threading.Lock()
-        self._agent: LiveAgent | None = None
+        self._asked = AskedAgent(spec, root, _role(option), PROMPT)
+        self.spec = self._asked.spec
 
     @property
     def window(self) -> int:
@@ -111,17 +104,7 @@ class Judge:
 
     def ready(self) -> LiveAgent:
         """Return what is asked, made on first use. Raises `UsageError` where it cannot be made."""
-        with self._lock:
-            if self._agent is None:
-                try:
-                    agent = make_agent(self.spec, self._root)
-                except UsageError as error:
-                    raise UsageError(f"{self._option}: {error}") from None
-                if agent.is_async:
-                    what = f"{self.spec.target} is asynchronous; a judge is a plain function"
-                    raise UsageError(f"{self._option}: {what}")
-                self._agent = agent
-            return self._agent
+        return self._asked.ready()
 
     def ask(self, question: Question) -> Judgement:
         """Return the judge's answer. Raises `InfrastructureError`, cause ``judge_…``, where none came."""
@@ -141,8 +124,9 @@ class Judge:
             raise InfrastructureError("judge_failed", message, "mend the function") from None
         if reply is None:
             return Judgement("invalid", "", found=False)
-        evidence = redactor.text(reply.evidence.encode("utf-8", "replace").decode())[:MAX_EVIDENCE]
-        return Judgement(reply.answer, evidence, found=stands_in(evidence, question))
+        evidence = redactor.text(reply.evidence.encode("utf-8", "replace").decode())
+        found = stands_in(evidence, question)
+        return Judgement(reply.answer, evidence if found else bounded(evidence, MAX_EVIDENCE), found)
 
     def fingerprint(self, suites: list[str]) -> Fingerprint:
         """Return what identifies the judge: kind, model, digest, prompt, options, how it is asked, and about what.
@@ -165,9 +149,7 @@ class Judge:
 
     def close(self) -> None:
         """Give back what the judge holds."""
-        with self._lock:
-            if self._agent is not None:
-                self._agent.close()
+        self._asked.close()
 
 
 def as_observation(question: Question) -> Observation:
@@ -188,13 +170,13 @@ def as_observation(question: Question) -> Observation:
 
 
 def stands_in(evidence: str, question: Question) -> bool:
-    """Tell whether an agent's delivered message has the evidence letter by letter; only white space may differ."""
-    wanted = " ".join(evidence.split())
-    if sum(map(str.isalnum, wanted)) < MIN_LETTERS:
-        return False
-    return any(
-        wanted in " ".join(message.message.split()) for message in question.told if message.role == "agent"
-    )
+    """Tell whether an agent's delivered message has the evidence, as `quoted` says."""
+    return stands_in_shown(evidence, conversation(question.told))
+
+
+def stands_in_shown(evidence: str, shown: str) -> bool:
+    """Tell the same of a conversation as annotators read it, so that it can be told again without the run."""
+    return quoted(as_shown(evidence), agent_messages(shown))
 
 
 def _asked_sha256() -> str:

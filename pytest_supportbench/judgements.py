@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Self, TextIO
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.executor import DaemonExecutor
-from pytest_supportbench.judge import Judge, Judgement, Verdict
-from pytest_supportbench.labels import write_over
+from pytest_supportbench.judge import Judge, Judgement, Verdict, stands_in_shown
+from pytest_supportbench.labels import Labels, write_over
 from pytest_supportbench.questions import Fingerprint, Item
+from pytest_supportbench.strict_json import reading
 
 MAX_BYTES: Final = 500_000_000
 MOST_EQUAL_ERRORS: Final = 5
@@ -83,23 +84,35 @@ class Judged:
 
 def read_judgements(path: Path) -> Judgements:
     """Read a file of judgements; a last line that was cut by a kill is left out. Raises `UsageError`."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            msg = f"{path}: has more than {MAX_BYTES:,} bytes; {_REMEDY}"
-            raise UsageError(msg)
+    with reading(path, "judgements", _REMEDY, most=MAX_BYTES, whole="the line"):
         text = path.read_text(encoding="utf-8", errors="replace")
         first, *rest = text[: text.rfind("\n") + 1].split("\n")[:-1] or [""]
         head = JudgeLine.model_validate_json(first)
         answers = [JudgementLine.model_validate_json(row) for row in rest]
-    except OSError as error:
-        msg = f"{path}: cannot be read as judgements ({error.strerror}); {_REMEDY}"
-        raise UsageError(msg) from error
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, problem["loc"])) or "the line"
-        msg = f"{path}: {field}: {problem['msg'][:300]}; {_REMEDY}"
-        raise UsageError(msg) from error
-    return Judgements(head.fingerprint, {line.key: line for line in answers})
+    found: dict[str, JudgementLine] = {}
+    lines: dict[str, int] = {}
+    for number, answer in enumerate(answers, 2):
+        if answer.key in found:
+            msg = f"{path}: line {number} answers the question of line {lines[answer.key]} again"
+            raise UsageError(f"{msg}; keep the one that the judge gave")
+        found[answer.key], lines[answer.key] = answer, number
+    return Judgements(head.fingerprint, found)
+
+
+def said_of(labels: Labels, judged: Judgements, path: Path) -> dict[str, bool]:
+    """Return whether each labelled concept counts as there, after checking the evidence of all answers anew.
+
+    Raises `UsageError` where the file says otherwise of it than the messages that people have read.
+    """
+    shown = {item.key: item.agent for item in labels.items}
+    for number, line in enumerate(judged.lines.values(), 2):
+        if line.key in shown and stands_in_shown(line.evidence, shown[line.key]) is not line.found:
+            what = f"{path}: line {number}: 'found' of {line.scenario[:40]!s} is {str(line.found).lower()}"
+            is_so = "the agent did not write this evidence" if line.found else "the agent wrote this evidence"
+            raise UsageError(
+                f"{what}, and {is_so}: {line.evidence[:60]!r}; ask the judge anew into another --out"
+            )
+    return {key: there for key, there in judged.said.items() if key in shown}
 
 
 def judge_all(judge: Judge, items: Iterable[Item], path: Path) -> Judged:
@@ -114,6 +127,8 @@ def judge_all(judge: Judge, items: Iterable[Item], path: Path) -> Judged:
     known = dict(earlier.lines) if earlier else {}
     left = [item for item in items if item.key not in known]
     judge.check()
+    if earlier:
+        _refuse_known(path, earlier.fingerprint, judge.fingerprint(suites))
     fingerprint = earlier.fingerprint if earlier else None
     errors: list[InfrastructureError] = []
     new = row = 0
@@ -134,6 +149,13 @@ def judge_all(judge: Judge, items: Iterable[Item], path: Path) -> Judged:
             new += 1
     found = Judgements(fingerprint, known) if fingerprint else None
     return Judged(found, new, tuple(errors), stopped=row == MOST_EQUAL_ERRORS)
+
+
+def _refuse_known(path: Path, before: Fingerprint, now: Fingerprint) -> None:
+    """Refuse a judge of which its fingerprint tells before any answer that it is another; a server says more later."""
+    known = {name: value for name, value in now.items() if value is not None}
+    unknown = {name: value for name, value in before.items() if now.get(name, value) is None}
+    _refuse_another(path, before, {**known, **unknown}, begun=False)
 
 
 def _refuse_another(path: Path, before: Fingerprint, now: Fingerprint, *, begun: bool) -> None:

@@ -9,10 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.questions import Fingerprint
+from pytest_supportbench.strict_json import reading
 
 Answer: TypeAlias = Literal["yes", "no", "unsure"]
 ANSWERS: Final[tuple[Answer, ...]] = ("yes", "no", "unsure")
@@ -59,6 +60,12 @@ class LabelItem(_Strict):
     def is_open(self) -> bool:
         """Whether the annotators disagree, or were unsure, and nobody has decided."""
         return not self.agreed and self.adjudicated is None
+
+    @property
+    def refused(self) -> bool:
+        """Whether somebody said no and nobody, the person who decided included, said yes."""
+        said = {*self.answers} if self.agreed else {*self.answers, self.adjudicated}
+        return "no" in said and "yes" not in said
 
     @property
     def truth(self) -> bool | None:
@@ -111,19 +118,8 @@ class Labels(_Strict):
 def read_labels(path: Path) -> Labels:
     """Read a labels file, or the key of an export. Raises `UsageError` that names file, field and remedy."""
     remedy = "name a file that supportbench labels export or import wrote"
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            msg = f"{path}: has more than {MAX_BYTES:,} bytes; {remedy}"
-            raise UsageError(msg)
+    with reading(path, "labels", remedy, most=MAX_BYTES):
         return Labels.model_validate_json(path.read_bytes())
-    except OSError as error:
-        msg = f"{path}: cannot be read as labels ({error.strerror}); {remedy}"
-        raise UsageError(msg) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        msg = f"{path}: {field}: {first['msg'][:300]}; {remedy}"
-        raise UsageError(msg) from error
 
 
 def refuse_existing(paths: Iterable[Path]) -> None:

@@ -162,6 +162,30 @@ def _personal(bound: BoundScenario) -> Iterator[Weakness]:
                 )
 
 
+def unasked_concepts(scenarios: Iterable[BoundScenario]) -> Iterator[tuple[BoundScenario, Weakness]]:
+    """Yield the concepts of a suite that have no question where more than half of them have one."""
+    found = [
+        (bound, concept, (*_outcome(bound, number), "explanation", index))
+        for bound in scenarios
+        for number, outcome in enumerate(bound.scenario.expected)
+        for index, concept in enumerate(outcome.explanation)
+    ]
+    if sum(concept.question is not None for _, concept, _ in found) * 2 <= len(found):
+        return
+    for bound, concept, place in found:
+        if concept.question is None:
+            yield (
+                bound,
+                Weakness(
+                    "unasked-concept",
+                    concept.concept,
+                    place,
+                    "has no question, while most concepts of the suite have one",
+                    "write what annotators and judges are to be asked as its 'question'",
+                ),
+            )
+
+
 def similar_messages(scenarios: Sequence[BoundScenario]) -> Iterator[tuple[BoundScenario, Weakness]]:
     """Yield the scenarios whose message is nearly that of an earlier one of the suite; twins may be."""
     runs = [_runs(bound.scenario.customer.message) for bound in scenarios]

@@ -19,6 +19,7 @@ LINT_RULES: Final = (
     "too-many-turns",
     "constant-passes",
     "echoed-concept",
+    "unasked-concept",
     "similar-message",
     "unlike-twin",
     "real-looking-data",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pytest_supportbench.comparable import MAX_NAMED
 from pytest_supportbench.counted import counted
 from pytest_supportbench.evidence import UNSHARED, evidence
-from pytest_supportbench.recount import recounted, status_of
+from pytest_supportbench.recount import adds_up, recounted, status_of
 from pytest_supportbench.results import Json, episode_key
 from pytest_supportbench.results_copy import damaged
 from pytest_supportbench.results_file import RunFile
@@ -26,7 +26,7 @@ class Merged:
 
     ``clashes`` say what cannot be in one run at all, ``gaps`` what is missing of it, ``notes`` what is worth a look.
     With any clash there is nothing to write. ``closing`` has the arguments of the closing line, which only a run
-    without gaps gets.
+    without gaps gets. ``fresh`` counts the episode lines that are a gate's fresh trials of new failures.
     """
 
     lines: tuple[Json, ...]
@@ -34,6 +34,7 @@ class Merged:
     clashes: tuple[str, ...]
     gaps: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    fresh: int = 0
 
 
 def merge(files: Sequence[ShardFile]) -> Merged:
@@ -57,7 +58,9 @@ def merge(files: Sequence[ShardFile]) -> Merged:
     )
     run = RunFile(head, tuple(episodes), None)
     lines = (head, *(episodes if gaps else map(_unmarked, episodes)))
-    return Merged(lines, {} if gaps else _closing(run, shards), (), gaps, tuple(_notes(shards)))
+    trials = int(head["settings"]["trials"])
+    fresh = sum(int(line["trial"]) > trials and not line.get("own") for line in episodes)
+    return Merged(lines, {} if gaps else _closing(run, shards), (), gaps, tuple(_notes(shards)), fresh)
 
 
 def _probe(item: ShardFile) -> None:
@@ -109,14 +112,8 @@ def _gaps(shards: Sequence[ShardFile]) -> Iterator[str]:
             yield f"{item.label}: was stopped before its end; run it again"
         elif summary["exit_status"] == 4:  # noqa: PLR2004 - wrong usage, as everywhere
             yield f"{item.label}: wrong usage kept scenarios from running (exit status 4); mend it and run it again"
-        elif _counts(recounted(item.run, ())["agents"]) != _counts(summary["agents"]):
+        elif not adds_up(item.run):
             yield f"{item.label}: its episodes do not add up to its summary: it was cut or changed; fetch it anew"
-
-
-def _counts(agents: Sequence[Json]) -> dict[str, Any]:
-    """Return what an agent's lines must add up to."""
-    fields = ("strict", "strict_errors_as_failures", "dimensions")
-    return {item["agent"]: {field: item[field] for field in fields} for item in agents}
 
 
 def _notes(shards: Sequence[ShardFile]) -> Iterator[str]:
@@ -180,6 +177,7 @@ def _closing(run: RunFile, shards: Sequence[ShardFile]) -> Json:
         "reported": reported,
         "exit_status": status,
         "stopped_early": False,
+        "skipped": {name for summary in summaries for name in summary.get("skipped", ())},
         "budget": _budget([summary["budget"] for summary in summaries], counts["agents"]),
         "cassettes": _cassettes([item for summary in summaries for item in summary["cassettes"]]),
     }

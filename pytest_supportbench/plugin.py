@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench import garbage, gate_options, hookspecs, settings, sharding
+from pytest_supportbench import explaining, garbage, gate_options, hookspecs, html_report, settings, sharding
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
-from pytest_supportbench.collector import ScenarioFile
+from pytest_supportbench.collector import CASE, ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Confirming, Controller
 from pytest_supportbench.fixtures import (
     BROKEN,
@@ -23,6 +23,7 @@ from pytest_supportbench.fixtures import (
     supportbench_run,
     supportbench_scenario,
 )
+from pytest_supportbench.progress import Progress
 from pytest_supportbench.shown import Warned, clear_captured
 from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini names."""
     settings.add_options(parser)
     gate_options.add_gate_options(parser)
+    explaining.add_judge_options(parser)
     sharding.add_shard_options(parser)
 
 
@@ -65,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(controller, "supportbench-controller")
     if gate is not None:
         config.pluginmanager.register(Confirming(controller), "supportbench-gate")
+    html_report.register_html(config, controller)
+    config.pluginmanager.register(Progress(config), "supportbench-progress")
 
 
 def _gate(config: pytest.Config) -> Gate | None:
@@ -182,11 +186,16 @@ def pytest_runtest_makereport(
     if broken and hasattr(report, "wasxfail"):
         report.outcome = "failed"
         del report.wasxfail
+    if report.skipped and (case := item.stash.get(CASE, None)) is not None:
+        names = [case.bound.suite.suite.name, case.bound.scenario.id]
+        setattr(report, ATTRIBUTE, {"skipped": names})
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
     runs = item.stash.get(RUNS, [])
     item.stash[RUNS] = []
-    data: dict[str, Any] = {"usage": item.stash[USAGE]} if USAGE in item.stash else {}
+    data: dict[str, Any] = dict(getattr(report, ATTRIBUTE, {}))
+    if USAGE in item.stash:
+        data["usage"] = item.stash[USAGE]
     if broken:
         data["broken"] = True
     if runs:

@@ -1,4 +1,4 @@
-"""What people and model judges are asked of stored episodes: one yes-or-no question a concept, nothing of the gold."""
+"""What people and model judges are asked of stored episodes: one yes-or-no question a concept, no more of the gold."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pytest_supportbench.bundled import bundled_suites
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.loading import content_sha256, read_yaml, scenario_files
+from pytest_supportbench.expected import Concept
+from pytest_supportbench.loading import content_sha256, read_yaml
 from pytest_supportbench.protocol import Frozen, Message
 from pytest_supportbench.results import Json
-from pytest_supportbench.results_file import RunFile, read_run
+from pytest_supportbench.results_copy import damaged, read_whole
+from pytest_supportbench.results_file import RunFile
+from pytest_supportbench.stored_scenarios import bundled_files, named_files
 
 Words: TypeAlias = tuple[Message, ...]
 """What customer and agent wrote to each other, oldest first."""
@@ -24,12 +27,14 @@ Fingerprint: TypeAlias = dict[str, Any]
 
 MATCHER: Final = "phrase matcher"
 
+_NONE: Final[Mapping[str, str]] = {}
+
 _CONCEPT: Final = "concept:"
 _ASKED: Final = "Do the agent's messages convey this to the customer: “{concept}”?"
 
 
 class Question(Frozen):
-    """All that a person or a judge is told: nothing of the expected outcome, the phrases, the tools or the verdict.
+    """All that a person or a judge is told: nothing of the phrases, the tools or the verdict.
 
     ``before`` is what customer and agent had written when the episode began, the customer's message last. ``told``
     is what the agent's messages and the customer's answers were since. ``question`` asks for one concept.
@@ -70,9 +75,15 @@ class Questions:
     silent: int
 
 
-def question_of(concept: str) -> str:
-    """Return the question that asks for a concept, made of its name alone."""
-    return _ASKED.format(concept=concept.replace("-", " ").replace("_", " "))
+def question_of(concept: str, written: Mapping[str, str] = _NONE) -> str:
+    """Return the question that asks for a concept: the one ``written`` for it, else one made of its name alone."""
+    made = _ASKED.format(concept=concept.replace("-", " ").replace("_", " "))
+    return written.get(concept, made)
+
+
+def written_questions(concepts: Iterable[Concept]) -> dict[str, str]:
+    """Return the questions that a scenario has for its concepts, by their names."""
+    return {concept.concept: concept.question for concept in concepts if concept.question}
 
 
 def matcher_fingerprint(run: Mapping[str, Any]) -> Fingerprint:
@@ -99,28 +110,31 @@ def questions(results: Sequence[Path], scenarios: Sequence[Path]) -> Questions:
         if other != matcher:
             msg = f"{path}: scored with another scorer or suite than {first}"
             raise UsageError(f"{msg}; export and judge them apart, or rerun one of them")
-    lines = [(path, line) for path, run, _ in runs for line in run.episodes if _counts(line)]
+    lines = [(path, line) for path, run, _ in runs for line in run.episodes if _counts(line, run)]
     told = [(path, line) for path, line in lines if _told(line)]
-    words = _customers({str(line["scenario_sha256"]) for _, line in told}, scenarios)
+    known = _known({str(line["scenario_sha256"]) for _, line in told}, scenarios)
     found: dict[str, Item] = {}
     for path, line in told:
-        before = words.get(str(line["scenario_sha256"]))
-        if before is None:
+        scenario = known.get(str(line["scenario_sha256"]))
+        if scenario is None:
             msg = f"{path}: the scenario {line['scenario']!r} of the suite {line['suite']!r}"
             remedy = "name the folder that has it as it was in that run with --scenarios, or rerun the agent"
             raise UsageError(f"{msg} is not there as it was; {remedy}")
-        found.update((item.key, item) for item in items_of(line, before))
+        found.update((item.key, item) for item in items_of(line, scenario.before, scenario.written))
     items = sorted(found.values(), key=lambda item: (item.suite, item.scenario, item.concept, item.key))
     return Questions(tuple(items), matcher, len(told), len(lines) - len(told))
 
 
-def items_of(line: Mapping[str, Any], before: Words) -> Iterator[Item]:
-    """Yield the questions of one episode line whose customer had written ``before`` when it began."""
+def items_of(line: Mapping[str, Any], before: Words, written: Mapping[str, str] = _NONE) -> Iterator[Item]:
+    """Yield the questions of one episode line whose customer had written ``before`` when it began.
+
+    ``written`` are its scenario's `written_questions`.
+    """
     told = _told(line)
     for check in line["dimensions"]["explanation"]["checks"]:
         concept = str(check["id"]).removeprefix(_CONCEPT)
-        asked = Question(before=before, told=told, question=question_of(concept))
-        data = [line["suite"], line["scenario"], line["scenario_sha256"], asked.model_dump()]
+        asked = Question(before=before, told=told, question=question_of(concept, written))
+        data = [line["suite"], line["scenario"], line["scenario_sha256"], concept, asked.model_dump()]
         yield Item(
             key=hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest(),
             suite=str(line["suite"]),
@@ -134,24 +148,23 @@ def items_of(line: Mapping[str, Any], before: Words) -> Iterator[Item]:
 
 def _read(path: Path) -> tuple[RunFile, Fingerprint]:
     """Return a run whose scored lines can all be asked about, and its matcher. Raises `UsageError`."""
-    remedy = "name a file that this version's pytest --supportbench-results wrote, or rerun the agent"
+    run = read_whole(path)
     try:
-        run = read_run(path)
         for line in run.episodes:
-            if _counts(line):
+            if _counts(line, run):
                 list(items_of(line, ()))
         return run, matcher_fingerprint(run.run)
-    except OSError as error:
-        msg = f"{path}: cannot be read as results ({error.strerror}); {remedy}"
-        raise UsageError(msg) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        msg = f"{path}: cannot be read as results ({type(error).__name__}: {str(error)[:200]}); {remedy}"
-        raise UsageError(msg) from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise damaged(str(path), error) from error
 
 
-def _counts(line: Json) -> bool:
-    """Tell whether an episode was scored and reported, and is of a scenario file."""
-    return line["verdict"] != "error" and not line.get("own") and not line.get("unreported")
+def _counts(line: Json, run: RunFile) -> bool:
+    """Tell whether an episode was scored and reported, and is a declared trial of a scenario file.
+
+    The fresh trials of a gate are of what failed alone, so that they would weigh failures twice.
+    """
+    declared = int(line["trial"]) <= int(run.run["settings"]["trials"])
+    return declared and line["verdict"] != "error" and not line.get("own") and not line.get("unreported")
 
 
 def _told(line: Mapping[str, Any]) -> Words:
@@ -165,30 +178,36 @@ def _told(line: Mapping[str, Any]) -> Words:
     return tuple(words) if any(message.role == "agent" for message in words) else ()
 
 
-def _customers(wanted: set[str], paths: Sequence[Path]) -> dict[str, Words]:
-    """Return what customers had written by the hash of their scenario, from ``paths`` and from the package's suites.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a scenario file gives: what customer and agent had written before, and the questions for its concepts."""
+
+    before: Words
+    written: Mapping[str, str]
+
+
+def _known(wanted: set[str], paths: Sequence[Path]) -> dict[str, _Known]:
+    """Return what there is to ask with by the hash of a scenario, from ``paths`` and from the package's suites.
 
     The hash proves that a file is what ran, so it is read as plain data.
     """
-    found: dict[str, Words] = {}
-    bundled = (suite.folder for suite in bundled_suites())
-    for path in (*paths, *bundled):
+    found: dict[str, _Known] = {}
+    for file in chain(named_files(paths), bundled_files()):
         if wanted <= found.keys():
             break
-        for file in _files(path):
-            data = read_yaml(file)
-            sha256 = content_sha256(data) if isinstance(data, dict) else ""
-            if sha256 in wanted:
-                customer = data["customer"]
-                message = {"role": "customer", "message": customer["message"]}
-                found[sha256] = tuple(map(Message.model_validate, (*customer.get("history", ()), message)))
+        data = read_yaml(file)
+        sha256 = content_sha256(data) if isinstance(data, dict) else ""
+        if sha256 in wanted:
+            found[sha256] = _read_scenario(data)
     return found
 
 
-def _files(path: Path) -> Iterable[Path]:
-    if path.is_dir():
-        return scenario_files(path).values()
-    if path.is_file():
-        return (path,)
-    msg = f"{path}: there is no such file or folder of scenarios; name one that there is with --scenarios"
-    raise UsageError(msg)
+def _read_scenario(data: Mapping[str, Any]) -> _Known:
+    customer, expected = data["customer"], data["expected"]
+    message = {"role": "customer", "message": customer["message"]}
+    outcomes = [expected] if isinstance(expected, dict) else expected
+    concepts = (Concept.model_validate(each) for one in outcomes for each in one.get("explanation", ()))
+    return _Known(
+        before=tuple(map(Message.model_validate, (*customer.get("history", ()), message))),
+        written=written_questions(concepts),
+    )

@@ -101,12 +101,3 @@ class Episode:
     def delivered(self) -> tuple[str, ...]:
         """The messages that the customer got, oldest first."""
         return tuple(record.turn.message for record in self.turns if record.turn and record.delivered)
-
-    @property
-    def drafts(self) -> tuple[str, ...]:
-        """The messages that were written and not delivered."""
-        return tuple(
-            record.turn.message
-            for record in self.turns
-            if record.turn and record.turn.message and not record.delivered
-        )

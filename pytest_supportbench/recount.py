@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pytest_supportbench.comparison import paired
+from pytest_supportbench.evidence import family, trace
 from pytest_supportbench.results import Json, episode_key
 from pytest_supportbench.results_file import RunFile
-from pytest_supportbench.summary import Row, by_agent, summarise
+from pytest_supportbench.summary import Row, by_agent, intervals_in_summary, summarise
 
 HYGIENE = frozenset({"unknown_tool", "invalid_arguments"})
+
+_TEST: Final = frozenset({"interval", "level", "p_value", "p_value_holm", "test"})
+"""What a comparison of two agents says of chance."""
 
 
 def stored_row(line: Mapping[str, Any], versions: Mapping[str, str]) -> Row:
@@ -27,6 +32,7 @@ def stored_row(line: Mapping[str, Any], versions: Mapping[str, str]) -> Row:
         "suite": f"{line['suite']} {versions.get(line['suite'], '')}",
         "scenario": line["scenario"],
         "title": line["title"],
+        "family": family(line["scenario"], line["twin"]),
         "category": line["category"],
         "tags": line["tags"],
         "agent": line["agent"],
@@ -42,6 +48,7 @@ def stored_row(line: Mapping[str, Any], versions: Mapping[str, str]) -> Row:
         "not_assessed": sum(check["passed"] is None for check in checks),
         "hygiene": sum((call["error"] or {}).get("code") in HYGIENE for call in line["calls"])
         + sum(turn["invalid_reply"] is not None for turn in line["turns"]),
+        "trace": trace(line),
         "error": line["error"],
         "seconds": line["timing"]["seconds"],
         "usage": line["usage"],
@@ -89,12 +96,83 @@ def recounted(run: RunFile, summaries: Sequence[Json]) -> Json:
     for name, rows in by_name.items():
         before = [item for summary in summaries for item in summary["agents"] if item["agent"] == name]
         taken = [item["without"] for item in before]
-        agents.append({**summarise(name, rows).to_json(), "without": _added(taken)})
+        counts = summarise(name, rows, intervals=intervals_in_summary(len(by_name))).to_json()
+        agents.append({**counts, "without": _added(taken)})
     return {
         "verdicts": [line["verdict"] for line in counting_lines(run)],
         "agents": agents,
         "comparisons": [pair.to_json() for pair in paired(by_name)],
     }
+
+
+def adds_up(run: RunFile, *, scores: bool = True) -> bool:
+    """Tell whether a run's lines are those that its closing line counted; true where there is none.
+
+    All that the closing line states of them is compared, but for intervals and p-values, which follow from the rest
+    and would load scipy. Without ``scores`` only the number of lines counts. Raises `KeyError` and the like where a
+    line lacks what every line has.
+    """
+    summary = run.summary
+    if summary is None:
+        return True
+    rows = agents_counted(run)
+    if not scores:
+        then = [(item["agent"], item["strict_errors_as_failures"][1]) for item in summary["agents"]]
+        return sorted(then) == sorted((name, len(found)) for name, found in rows.items())
+    names = [item["agent"] for item in summary["agents"]]
+    if sorted(names) != sorted(rows):
+        return False
+    # In the order of the closing line, since lines of agents that fixtures gave may stand in another one.
+    rows = {name: rows[name] for name in names}
+    counted = [summarise(name, found).to_json() for name, found in rows.items()]
+    pairs = [pair.to_json() for pair in paired(rows, tested=False)]
+    return (
+        _close([_stated(item) for item in counted], [_stated(item) for item in summary["agents"]])
+        and _close([_compared(item) for item in pairs], [_compared(item) for item in summary["comparisons"]])
+        and _totals_hold(run, summary)
+    )
+
+
+def _stated(agent: Json) -> Json:
+    """Return what a closing line states of an agent that its lines alone tell, without intervals."""
+    trials = agent["reliability"]
+    if trials is not None:
+        trials = {name: value for name, value in trials.items() if not name.endswith("_interval")}
+    told = {name: value for name, value in agent["explanation"].items() if name != "calibrated"}
+    stated = {name: value for name, value in agent.items() if name != "without"}
+    return {**stated, "reliability": trials, "explanation": told}
+
+
+def _compared(pair: Json) -> Json:
+    """Return what a closing line states of two agents, without the test; scenarios by id alone."""
+    stated = {name: value for name, value in pair.items() if name not in _TEST}
+    for name in ("fixed", "broken"):
+        stated[name] = [str(case).rpartition("/")[2] for case in pair[name]]
+    return stated
+
+
+def _totals_hold(run: RunFile, summary: Json) -> bool:
+    """Tell whether the totals are those of the lines; how often the user's own tests ran a scenario no line tells."""
+    verdicts = summary["verdicts"]
+    if sum(verdicts.values()) != summary["episodes"]:
+        return False
+    if not set(summary["unreported"]) <= set(map(episode_key, run.episodes)):
+        return False
+    if any(line.get("own") for line in run.episodes):
+        return True
+    found = [line["verdict"] for line in counting_lines(run)]
+    return bool(verdicts == {verdict: found.count(verdict) for verdict in ("passed", "failed", "error")})
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Tell whether JSON data is equal, numbers up to what rounding to six digits twice may change."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=0, abs_tol=2e-6)
+    return bool(one == other)
 
 
 def _added(shares: Iterable[Mapping[str, Sequence[int]]]) -> dict[str, list[int]]:

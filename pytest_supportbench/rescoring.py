@@ -18,6 +18,8 @@ from pytest_supportbench.results import Json, Result, dump, episode_key
 from pytest_supportbench.results_copy import damaged
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.scoring import SCORER_VERSION, score_episode
+from pytest_supportbench.sound_scores import episode_name, error_problem
+from pytest_supportbench.sound_traces import trace_problem
 from pytest_supportbench.steps import with_calls
 from pytest_supportbench.stored_scenarios import Found, Scenarios
 
@@ -79,11 +81,11 @@ def _rescored(run: RunFile, scenarios: Scenarios) -> Rescored:
         found = scenarios.find(line, suites.get(line["suite"]))
         graded = _graded(line, found, without.get(line["agent"], ()))
         if isinstance(graded, str):
-            refused.append(f"{_named(line)}: {graded}")
+            refused.append(f"{episode_name(line)}: {graded}")
             continue
         lines.append(graded)
         if graded["verdict"] != line["verdict"]:
-            changed.append(f"{_named(line)}: {line['verdict']} before, {graded['verdict']} now")
+            changed.append(f"{episode_name(line)}: {line['verdict']} before, {graded['verdict']} now")
     if refused:
         return Rescored((), None, tuple(refused))
     head = {
@@ -96,10 +98,6 @@ def _rescored(run: RunFile, scenarios: Scenarios) -> Rescored:
     closing = None if run.summary is None else _closing(again, run.summary)
     marked = tuple(lines) if closing is None else tuple(map(_unmarked, lines))
     return Rescored((head, *marked), closing, (), tuple(changed), scenarios.notes())
-
-
-def _named(line: Json) -> str:
-    return f"{line['suite']}/{line['scenario']} of {line['agent']}, trial {line['trial']}"
 
 
 def _unmarked(line: Json) -> Json:
@@ -118,6 +116,7 @@ def _closing(run: RunFile, summary: Json) -> Json:
         "reported": {episode_key(line) for line in run.episodes} - unreported,
         "exit_status": summary["exit_status"] if keep else status_of(counts["verdicts"]),
         "stopped_early": summary["stopped_early"],
+        "skipped": summary.get("skipped", ()),
         "budget": summary["budget"],
         "cassettes": summary["cassettes"],
     }
@@ -125,7 +124,10 @@ def _closing(run: RunFile, summary: Json) -> Json:
 
 def _graded(line: Json, found: Found, without: Collection[str]) -> Json | str:
     """Return an episode line graded anew, or why it cannot be."""
-    if line["error"] is not None:
+    wrong = error_problem(line) or ("" if line["verdict"] == "error" else trace_problem(line))
+    if wrong:
+        return f"{wrong}: the file was changed; fetch it anew"
+    if line["verdict"] == "error":
         return line
     if found.bound is None:
         return found.problem

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.recount import adds_up
 from pytest_supportbench.results import SCHEMA_VERSION, Json, dump
-from pytest_supportbench.results_file import RunFile, read_run
+from pytest_supportbench.results_file import RunFile, assembled
+from pytest_supportbench.sound_scores import contradictions
 
 MAX_BYTES: Final = 2**30
 """Larger results files are refused; an episode takes about 10 kB."""
+
+MAX_DEPTH: Final = 100
+"""Lines nested deeper are refused; a reply may be nested 40 levels deep."""
 
 REMEDY: Final = "name a file that this version's pytest --supportbench-results wrote"
 
@@ -20,26 +26,97 @@ REMEDY: Final = "name a file that this version's pytest --supportbench-results w
 def read_results(path: Path) -> RunFile:
     """Return a results file as read back. Raises `UsageError` where it cannot be read or is none."""
     try:
-        if path.exists() and not path.is_file():
-            msg = f"{path}: is no file; {REMEDY}"
-            raise UsageError(msg)
-        if path.stat().st_size > MAX_BYTES:
-            msg = f"{path}: has more than {MAX_BYTES:,} bytes; {REMEDY}"
-            raise UsageError(msg)
-        run = read_run(path)
+        lines, unread = _lines(path)
+        if lines and lines[0][1].get("type") == "pointer":
+            path = Path(lines[0][1]["path"])
+            lines, unread = _lines(path)
+        run = assembled(lines, path)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error}); {REMEDY}"
         raise UsageError(msg) from error
     except ValueError as error:
         msg = f"{path}: is no results file; {REMEDY}"
         raise UsageError(msg) from error
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise damaged(str(path), error) from error
     if run.run.get("schema") != SCHEMA_VERSION:
         schema = str(run.run.get("schema"))[:60]
         msg = f"{path}: its schema is {schema}, and this version reads {SCHEMA_VERSION}; {REMEDY}"
         raise UsageError(msg)
+    if unread and run.complete:
+        raise damaged(str(path), ValueError(unread))
     return run
+
+
+def read_whole(path: Path, *, scores: bool = True) -> RunFile:
+    """Return a results file whose lines are those that its closing line counted, if it has one. Raises `UsageError`.
+
+    No line may contradict itself. Without ``scores``, which are to be made anew, it is enough that there are as many.
+    """
+    run = read_results(path)
+    try:
+        whole = adds_up(run, scores=scores)
+        wrong = next(contradictions(run), "") if scores else ""
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise damaged(str(path), error) from error
+    if not whole:
+        msg = f"{path}: its episodes do not add up to its summary: it was cut or changed; fetch it anew"
+        raise UsageError(msg)
+    if wrong:
+        raise UsageError(f"{path}: {wrong}: it was changed; fetch it anew")
+    return run
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, Json]], str]:
+    """Return the lines that can be read with their numbers, and what is wrong with the first other one.
+
+    A run that was killed may have left a line of which a part is missing; then it has no closing line either. Raises
+    `OSError`, and `UsageError` for what is no file or too large.
+    """
+    if path.exists() and not path.is_file():
+        msg = f"{path}: is no file; {REMEDY}"
+        raise UsageError(msg)
+    if path.stat().st_size > MAX_BYTES:
+        msg = f"{path}: has more than {MAX_BYTES:,} bytes; {REMEDY}"
+        raise UsageError(msg)
+    found, unread = [], ""
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            try:
+                found.append((number, _parsed(text)))
+            except (ValueError, RecursionError) as error:
+                deep = isinstance(error, RecursionError)
+                why = "it is nested too deeply" if deep else str(error)[:200]
+                unread = unread or f"line {number} is no JSON object: {why}"
+    return found, unread
+
+
+def _parsed(text: bytes) -> Json:
+    """Return a line as JSON data. Raises `ValueError`, and `RecursionError` for what is nested too deeply."""
+    line = json.loads(text.decode("utf-8"), object_pairs_hook=_mapping)
+    _refuse_deep(line)
+    if isinstance(line, dict):
+        return line
+    msg = f"it is {str(line)[:60]!r}"
+    raise ValueError(msg)
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"it has the key {twice[:60]!r} twice"
+        raise ValueError(msg)
+    return found
+
+
+def _refuse_deep(value: Any, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _refuse_deep(item, depth + 1)
 
 
 def damaged(name: str, error: Exception) -> UsageError:

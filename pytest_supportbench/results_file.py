@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json import loads
 from pathlib import Path
 
@@ -42,17 +42,28 @@ class ResultsFile:
                     return
                 if self._descriptor is None:
                     self._descriptor = self._open()
-                _write(self._descriptor, data)
+                self._add(self._descriptor, data)
         except OSError as error:
             msg = (
                 f"cannot write the results file {str(self.path)!r}: {error.strerror}; name another path with "
             )
             raise UsageError(msg + "--supportbench-results") from error
 
+    def _add(self, descriptor: int, data: bytes) -> None:
+        """Write a line, unless the file was taken away: what nobody will find is not to be taken for kept."""
+        with _locked(self.path, make=False) as there:
+            if there is not None and belongs_to(self.path, self._run_id):
+                _write(descriptor, data)
+                return
+        what = "is gone: it was deleted" if there is None else "is another run's now: it was replaced"
+        msg = f"the results file {str(self.path)!r} {what} while this run wrote it, so the run cannot go on"
+        raise UsageError(f"{msg}; give each run a path of its own with --supportbench-results")
+
     def _open(self) -> int:
         """Return a descriptor of the file, which begins with this run's line from here on."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self.path) as descriptor:
+            assert descriptor is not None
             if not belongs_to(self.path, self._run_id):
                 os.ftruncate(descriptor, 0)
                 _write(descriptor, dump(self._header()).encode("utf-8", "replace"))
@@ -86,8 +97,13 @@ def closing_line(
     budget: Json | None = None,
     cassettes: Sequence[Json] = (),
     gate: Json | None = None,
+    explanation: Json | None = None,
+    skipped: Collection[str] = (),
 ) -> Json:
-    """Return the summary line; episodes in the file that no item reported are listed as unreported."""
+    """Return the summary line; episodes in the file that no item reported are listed as unreported.
+
+    ``skipped`` has the scenarios of which an item was skipped, as suite and id with a slash between them.
+    """
     counts = {verdict: verdicts.count(verdict) for verdict in ("passed", "failed", "error")}
     return {
         "type": "summary",
@@ -101,9 +117,11 @@ def closing_line(
         "budget": budget,
         "cassettes": list(cassettes),
         "gate": gate,
+        "explanation": explanation,
+        "skipped": sorted(set(skipped)),
         "unreported": sorted(
             episode_key(line)
-            for line in _lines(path)
+            for line in lines_of(path)
             if line.get("type") == "episode" and episode_key(line) not in reported
         ),
     }
@@ -112,19 +130,25 @@ def closing_line(
 def write_closing(path: Path, line: Json) -> None:
     """Append the summary line to a finished run's file."""
     with _locked(path) as descriptor:
+        assert descriptor is not None
         _write(descriptor, dump(line).encode("utf-8", "replace"))
 
 
-def _lines(path: Path) -> Iterator[Json]:
+def lines_of(path: Path) -> Iterator[Json]:
     """Yield the lines of a results file; one that was cut by a kill is left out."""
+    return (line for _, line in _numbered(path))
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, Json]]:
+    """Yield the lines with their numbers in the file, from 1."""
     with path.open(encoding="utf-8", errors="replace") as texts:
-        for text in texts:
+        for number, text in enumerate(texts, 1):
             try:
                 line = loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(line, dict):
-                yield line
+                yield number, line
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -134,8 +158,15 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+def _locked(path: Path, *, make: bool = True) -> Iterator[int | None]:
+    """Yield a descriptor of a file that no other process locks; ``None`` where there is none and ``make`` is false."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT if make else 0), 0o644)
+    except FileNotFoundError:
+        if make:
+            raise
+        yield None
+        return
     try:
         try:
             import fcntl  # noqa: PLC0415 - not on Windows, where appending is atomic enough for one process
@@ -173,16 +204,29 @@ def make_ignored(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A results file as read back. ``complete`` is false where the closing summary is missing."""
+    """A results file as read back. ``complete`` is false where the closing summary is missing.
+
+    ``path`` is the file that was read, to which a pointer led, and ``places`` has the line of each episode in it, from
+    1; a run that was put together has neither.
+    """
 
     run: Json
     episodes: tuple[Json, ...]
     summary: Json | None
+    path: Path | None = None
+    places: tuple[int, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether the run reached its end."""
         return self.summary is not None
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """The scenarios of which an item was skipped, by suite and id, sorted."""
+        names = self.summary.get("skipped", ()) if self.summary else ()
+        found = (str(name).partition("/") for name in names)
+        return tuple(sorted((suite, scenario) for suite, _, scenario in found))
 
 
 def read_run(path: Path) -> RunFile:
@@ -191,22 +235,30 @@ def read_run(path: Path) -> RunFile:
     Episodes that the summary lists as unreported are marked ``"unreported": true``; a pointer that `point_at` wrote
     is followed. Raises `ValueError` where the file is no results file.
     """
+    lines = list(_numbered(path))
+    if lines and lines[0][1].get("type") == "pointer":
+        return read_run(Path(lines[0][1]["path"]))
+    return assembled(lines, path)
+
+
+def assembled(lines: Iterable[tuple[int, Json]], path: Path) -> RunFile:
+    """Return the run that the numbered lines of a results file make. Raises `ValueError` where none is a run line."""
     run: Json | None = None
     episodes: list[Json] = []
+    places: list[int] = []
     summary: Json | None = None
-    for line in _lines(path):
-        if line.get("type") == "pointer":
-            return read_run(Path(line["path"]))
+    for number, line in lines:
         if line.get("type") == "run":
             run = line
         elif line.get("type") == "episode":
             episodes.append(line)
+            places.append(number)
         elif line.get("type") == "summary":
             summary = line
     if run is None:
         msg = f"{path} has no run line; name a file that pytest --supportbench-results wrote"
         raise ValueError(msg)
-    return closed(RunFile(run, tuple(episodes), summary), summary)
+    return closed(RunFile(run, tuple(episodes), summary, path, tuple(places)), summary)
 
 
 def closed(run: RunFile, summary: Json | None) -> RunFile:
@@ -215,4 +267,4 @@ def closed(run: RunFile, summary: Json | None) -> RunFile:
     marked = (
         {**line, "unreported": True} if episode_key(line) in unreported else line for line in run.episodes
     )
-    return RunFile(run.run, tuple(marked), summary)
+    return replace(run, episodes=tuple(marked), summary=summary)

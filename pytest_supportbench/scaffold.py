@@ -82,8 +82,10 @@ expected: # never shown to the agent
     - {fact: amount, value: {money: "49.00 USD"}}
   never: # what no attempt may do
     - {tool: issue_refund, args: {charge_id: ch_1}, code: unauthorised_write}
-  explanation: # reported, never gating
-    - {concept: which-payment, any_of: [duplicate, later of the two]}
+  explanation: # part of no score until people have calibrated a rater
+    - concept: which-payment
+      question: Does the agent say which of the two payments is meant, the later one? # for annotators and judges
+      any_of: [duplicate, later of the two]
   because: [$policy] # the policy that makes this the right outcome
 
 reference: # the turns of an agent that does everything right

@@ -109,7 +109,7 @@ _OUTCOME_HELP: Final = {
     "never": "Calls that no attempt may make.",
     "at_most": "How often a tool may be called, failed and refused calls included.",
     "never_say": "Phrases that the agent must not affirm.",
-    "explanation": "Concepts that the explanation should mention; reported, never gating.",
+    "explanation": "Concepts that the explanation should mention; part of no score until a rater is calibrated.",
     "because": "The policies that make this the right outcome.",
 }
 

@@ -98,7 +98,7 @@ class BenchSession:
         """
         if self._loader is None:
             self._loader = Loader(self.settings.root, toolsets=self.names[1])
-        bound = self._loader.load(path)
+        bound = self._loader.load(_plain(path))
         first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound)
         if first.path != bound.path and not Path(first.path).samefile(bound.path):
             raise FileError(check_unique((first, bound)) or (_equal_suites(first, bound),))
@@ -294,6 +294,15 @@ class BenchSession:
             agent.close()
         if self._customer is not None:
             self._customer.close()
+
+
+def _plain(path: Path) -> Path:
+    """Return a path without steps to parent folders, so that one file has one path however it is written."""
+    plain = Path(os.path.normpath(path))
+    try:
+        return plain if plain.samefile(path) else path.resolve()
+    except OSError:  # it is not there, or not by the shorter way
+        return path.resolve() if path.exists() else path
 
 
 def _equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:

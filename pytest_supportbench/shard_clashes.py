@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
-from pytest_supportbench.comparable import named
+from pytest_supportbench.comparable import MAX_NAMED, named
+from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.evidence import shared_fingerprint
 from pytest_supportbench.recount import agents_counted
 from pytest_supportbench.results import Json
 from pytest_supportbench.results_copy import damaged
 from pytest_supportbench.results_file import RunFile
+from pytest_supportbench.shards import Plan
+from pytest_supportbench.sound_scores import contradictions
 
 Case: TypeAlias = tuple[str, str]
 
@@ -55,7 +58,7 @@ def as_shard(name: str, run: RunFile) -> ShardFile:
 
 def clashes(shards: Sequence[ShardFile]) -> tuple[str, ...]:
     """Return what keeps shards, sorted by number, from being of one run, each with the remedy."""
-    return (*_mixed(shards), *_overlaps(shards))
+    return (*_mixed(shards), *_overlaps(shards), *_contradicting(shards), *_unplanned(shards))
 
 
 def _mixed(shards: Sequence[ShardFile]) -> Iterator[str]:
@@ -154,6 +157,31 @@ def _overlaps(shards: Sequence[ShardFile]) -> Iterator[str]:
             agent, suite, scenario, trial, _ = twice[0]
             more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
             yield f"{item.label}: has {suite}/{scenario} of {agent}, trial {trial}, twice{more}; run that shard again"
+
+
+def _contradicting(shards: Sequence[ShardFile]) -> Iterator[str]:
+    """Yield each file with lines that contradict themselves or each other, with the first of them."""
+    for item in shards:
+        found = list(contradictions(item.run))
+        if found:
+            more = f" (and {counted(len(found) - 1, 'more episode')})" if len(found) > 1 else ""
+            yield f"{item.label}: {found[0]}{more}: it was changed; fetch it anew"
+
+
+def _unplanned(shards: Sequence[ShardFile]) -> Iterator[str]:
+    """Yield where whole shards have other scenarios than those that were divided, as where one was renamed.
+
+    Where scenarios were never run, for which the closing lines need not say why, that cannot be told.
+    """
+    plans = {item.run.run["settings"]["plan"]["sha256"] for item in shards}
+    planned = shards[0].run.run["settings"]["plan"]["scenarios"]
+    if len(plans) > 1 or {item.number for item in shards} != set(range(1, shards[0].of + 1)):
+        return
+    shard_of = {case: item.number for item in shards for case in (*item.run.skipped, *cases_of(item))}
+    if len(shard_of) > planned or (len(shard_of) == planned and {Plan(shard_of, (), None).sha256} != plans):
+        names = ", ".join(item.name for item in shards[:MAX_NAMED])
+        more = f" and {len(shards) - MAX_NAMED} more" if len(shards) > MAX_NAMED else ""
+        yield f"{names}{more}: their scenarios are not those that the plan divided: one was changed; fetch them anew"
 
 
 def cases_of(item: ShardFile) -> set[Case]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextvars import copy_context
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import JSON, LiveAgent, known_secrets
-from pytest_supportbench.agents.spec import AgentSpec, parse_spec
+from pytest_supportbench.agents.spec import AgentSpec
+from pytest_supportbench.asked_agent import AskedAgent, Role, parse_asked
 from pytest_supportbench.customer import MAX_ANSWER_CHARS, CustomerBrief
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.executor import DaemonExecutor
@@ -18,10 +17,8 @@ from pytest_supportbench.protocol import CustomerView, Observation, Reply
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.replies import InvalidReply, parse_turn
 
-KINDS: Final = ("python", "ollama", "openai", "local")
-"""The kinds of agents that can play the customer."""
-
 OPTION: Final = "--supportbench-customer"
+_ROLE: Final = Role(OPTION, "the customer", "play the customer")
 
 PROMPT: Final = """\
 You are a customer who wrote to a company's support desk. You are not the support agent, and you know nothing of the
@@ -43,18 +40,7 @@ def parse_customer(text: str, root: Path) -> AgentSpec:
 
     Raises `UsageError`.
     """
-    try:
-        spec = parse_spec(text, root)
-    except UsageError as error:
-        raise UsageError(f"{OPTION}: {error}") from None
-    if spec.kind not in KINDS:
-        what = f"an agent of kind {spec.kind!r}" if spec.kind != "registered" else "a registered agent"
-        raise UsageError(f"{OPTION}: {what} cannot play the customer; the kinds are {', '.join(KINDS)}")
-    if spec.without:
-        raise UsageError(
-            f"{OPTION}: the customer sees no {' and no '.join(sorted(spec.without))}; drop 'without'"
-        )
-    return spec
+    return parse_asked(text, root, _ROLE)
 
 
 class SimulatedCustomer:
@@ -66,27 +52,19 @@ class SimulatedCustomer:
     """
 
     def __init__(self, spec: AgentSpec, root: Path, secrets: tuple[str, ...] = ()) -> None:
-        self.spec = spec if spec.kind == "python" else replace(spec, prompt=spec.prompt or PROMPT)
-        self._root = root
+        self._asked = AskedAgent(spec, root, _ROLE, PROMPT)
+        self.spec = self._asked.spec
         self._secrets = secrets
         self._lock = threading.Lock()
-        self._agent: LiveAgent | None = None
         self._executor: DaemonExecutor | None = None
 
     def ready(self) -> LiveAgent:
         """Return what is asked, made on first use. Raises `UsageError` where it cannot be made."""
+        agent = self._asked.ready()
         with self._lock:
-            if self._agent is None:
-                try:
-                    agent = make_agent(self.spec, self._root)
-                except UsageError as error:
-                    raise UsageError(f"{OPTION}: {error}") from None
-                if agent.is_async:
-                    msg = f"{OPTION}: {self.spec.target} is asynchronous; the customer is a plain function"
-                    raise UsageError(msg)
+            if self._executor is None:
                 self._executor = DaemonExecutor(agent.window, "supportbench-customer")
-                self._agent = agent
-            return self._agent
+        return agent
 
     def answer(self, brief: CustomerBrief, seconds: float) -> str:
         """Return the customer's answer, of at most 1,000 characters, within so many seconds.
@@ -131,7 +109,7 @@ class SimulatedCustomer:
 
     def secrets(self) -> tuple[str, ...]:
         """Return what must not come out of the customer; nothing before it was made."""
-        agent = self._agent
+        agent = self._asked.made
         return () if agent is None else known_secrets(agent)
 
     def fingerprint(self) -> dict[str, JSON]:
@@ -150,8 +128,7 @@ class SimulatedCustomer:
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(cancel_futures=True)
-            if self._agent is not None:
-                self._agent.close()
+        self._asked.close()
 
 
 def as_observation(brief: CustomerBrief) -> Observation:

@@ -11,7 +11,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.errors import UsageError
@@ -25,6 +24,8 @@ RESAMPLES: Final = 9_999
 POWER: Final = 0.8
 CELLS: Final = 2_000_000
 """How many numbers one batch of resamples holds, so that suites of thousands of scenarios fit in memory."""
+IN_TAIL: Final = 20
+"""So many resamples at least are beyond a bound, or its level could not be told from chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,20 @@ class Interval:
     level: float = 0.95
 
 
-def require_statistics() -> None:
-    """Raise `UsageError` naming the extra where scipy or statsmodels is not installed."""
+INSTALL: Final = 'pip install "pytest-supportbench[gate]"'
+
+
+def missing_packages() -> list[str]:
+    """Return which packages of the extra are not installed, importing none of them."""
     from importlib.util import find_spec
 
-    missing = [name for name in ("scipy", "statsmodels") if find_spec(name) is None]
-    if missing:
-        msg = f"gates and comparisons need {' and '.join(missing)}"
-        raise UsageError(f'{msg}; run: pip install "pytest-supportbench[gate]"')
+    return [name for name in ("scipy", "statsmodels") if find_spec(name) is None]
+
+
+def require_statistics() -> None:
+    """Raise `UsageError` naming the extra where scipy or statsmodels is not installed."""
+    if missing := missing_packages():
+        raise UsageError(f"gates and comparisons need {' and '.join(missing)}; run: {INSTALL}")
 
 
 def wilson(passed: float, whole: int, level: float = 0.95) -> Interval:
@@ -99,7 +106,7 @@ def _bootstrapped(sums: NDArray[np.float64], sizes: NDArray[np.float64], level: 
         lambda total, count, axis: total.sum(axis=axis) / count.sum(axis=axis),
         paired=True,
         vectorized=True,
-        n_resamples=RESAMPLES,
+        n_resamples=max(RESAMPLES, math.ceil(2 * IN_TAIL / (1 - level))),
         batch=max(1, CELLS // len(sums)),
         confidence_level=level,
         method="percentile",
@@ -124,40 +131,20 @@ def _unseen(changes: NDArray[np.float64], largest: float, level: float, method: 
 
 def mcnemar_worse(broken: int, fixed: int) -> float:
     """Return the exact one-sided p-value of McNemar's test (1947) that more was broken than fixed."""
+    return _mcnemar(broken, fixed, "greater")
+
+
+def mcnemar_differs(broken: int, fixed: int) -> float:
+    """Return the exact two-sided p-value of McNemar's test (1947) that one of both is the more frequent."""
+    return _mcnemar(broken, fixed, "two-sided")
+
+
+def _mcnemar(broken: int, fixed: int, alternative: str) -> float:
     from scipy.stats import binomtest
 
     if not broken + fixed:
         return 1.0
-    return float(binomtest(broken, broken + fixed, 0.5, alternative="greater").pvalue)
-
-
-def sign_flip_worse(differences: Sequence[Fraction]) -> float:
-    """Return the one-sided p-value of a paired permutation test that the mean difference is below 0 (Fisher 1935).
-
-    ``differences`` are now minus before, summed by cluster. Exact up to 13 clusters that changed, else 9,999 draws.
-    """
-    import numpy as np
-    from scipy.stats import permutation_test
-
-    scale = math.lcm(
-        *(value.denominator for value in differences)
-    )  # whole numbers, so that equal sums are equal
-    changed = np.asarray([int(value * scale) for value in differences if value], dtype=float)
-    if not len(changed):
-        return 1.0
-    if len(changed) == 1:
-        changed = np.append(changed, 0.0)  # which changes no sum: scipy takes no sample of one
-    found = permutation_test(
-        (changed,),
-        lambda values, axis: values.sum(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        alternative="less",
-        n_resamples=RESAMPLES,
-        batch=max(1, CELLS // len(changed)),
-        rng=np.random.default_rng(SEED),
-    )
-    return float(found.pvalue)
+    return float(binomtest(broken, broken + fixed, 0.5, alternative=alternative).pvalue)
 
 
 def fisher_worse(before: tuple[int, int], now: tuple[int, int]) -> float:
@@ -234,33 +221,6 @@ def _mcnemar_power(scenarios: int, broken: float, fixed: float, alpha: float) ->
     return float((binom.pmf(numbers, scenarios, flips) * rejects).sum())
 
 
-def pass_at_k(passed: int, trials: int, k: int) -> float:
-    """Return the unbiased estimate that at least one of ``k`` trials passes (Chen et al. 2021).
-
-    Raises `ValueError` for more than ``trials``, of which nothing can be said.
-    """
-    from scipy.stats import hypergeom
-
-    return float(hypergeom.sf(0, *_drawn(passed, trials, k)))
-
-
-def pass_hat_k(passed: int, trials: int, k: int) -> float:
-    """Return the unbiased estimate that all of ``k`` trials pass, written pass^k (Yao et al. 2024).
-
-    Raises `ValueError` for more than ``trials``, of which nothing can be said.
-    """
-    from scipy.stats import hypergeom
-
-    return float(hypergeom.pmf(k, *_drawn(passed, trials, k)))
-
-
-def _drawn(passed: int, trials: int, k: int) -> tuple[int, int, int]:
-    if not (1 <= k <= trials and 0 <= passed <= trials):
-        msg = f"{k} trials cannot be drawn of {trials}, of which {passed} passed"
-        raise ValueError(msg)
-    return trials, passed, k
-
-
 def correlation(first: Sequence[int], second: Sequence[int]) -> float | None:
     """Return Pearson's correlation of two binary series: Matthews' coefficient. ``None`` if one is constant."""
     import statistics
@@ -272,16 +232,17 @@ def correlation(first: Sequence[int], second: Sequence[int]) -> float | None:
 
 
 def simulate_any_above(
-    rates: Sequence[float], before: Sequence[int], now: Sequence[int], draws: int = 20_000
+    counts: Sequence[float], before: Sequence[int], now: Sequence[int], draws: int = 20_000
 ) -> float:
-    """Return how often any of several counts is relatively higher now by chance alone, their true rates unchanged.
+    """Return how often chance alone lifts any of several counts, and its rate, above what they were before.
 
-    ``rates`` are the true rates, ``before`` and ``now`` the numbers of trials of each.
+    ``counts`` were seen in ``before`` trials, and are taken for the true rates of the ``now`` ones, independently.
     """
     import numpy as np
 
     source = np.random.default_rng(SEED)
     above = np.zeros(draws, dtype=bool)
-    for rate, earlier, later in zip(rates, before, now, strict=True):
-        above |= source.binomial(later, rate, draws) * earlier > source.binomial(earlier, rate, draws) * later
+    for count, earlier, later in zip(counts, before, now, strict=True):
+        seen = source.binomial(later, count / earlier, draws)
+        above |= (seen > count) & (seen * earlier > count * later)
     return float(above.mean())

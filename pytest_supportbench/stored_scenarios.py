@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,24 @@ class Found:
     problem: str = ""
 
 
+def named_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the scenario files that the paths are or hold. Raises `UsageError` at one that does not exist."""
+    for path in paths:
+        if path.is_dir():
+            yield from scenario_files(path).values()
+        elif path.is_file():
+            yield path
+        else:
+            msg = f"{path}: there is no such file or folder of scenarios; name one that there is with --scenarios"
+            raise UsageError(msg)
+
+
+def bundled_files() -> Iterator[Path]:
+    """Yield the scenario files of the suites that come with the package."""
+    for suite in bundled_suites():
+        yield from scenario_files(suite.folder).values()
+
+
 class Scenarios:
     """The scenarios of the suites that are needed, found by suite, id and hash.
 
@@ -45,11 +63,10 @@ class Scenarios:
             if not folder.is_dir():
                 msg = f"{folder}: is no folder; name with --scenarios where the scenario files are"
                 raise UsageError(msg)
-            self._load(scenario_files(folder).values(), needed)
+        self._load(named_files(folders), needed)
         missing = set(needed) - {suite for suite, _ in self._known}
         if missing:
-            for suite in bundled_suites():
-                self._load(scenario_files(suite.folder).values(), missing)
+            self._load(bundled_files(), missing)
 
     def _load(self, files: Iterable[Path], needed: Collection[str]) -> None:
         loader = Loader()

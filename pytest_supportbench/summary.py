@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
+from pytest_supportbench.evidence import family, trace
+from pytest_supportbench.reliability import Reliability, reliability
 from pytest_supportbench.results import Result
+from pytest_supportbench.row_evidence import row_cases
+from pytest_supportbench.statistics import missing_packages
 from pytest_supportbench.usage import Totals, totals, usage_json
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
@@ -33,10 +37,12 @@ def row(result: Result, constant: str | None = None) -> Row:
         "suite": f"{result.bound.suite.suite.name} {result.bound.suite.suite.version}",
         "scenario": scenario.id,
         "title": scenario.title,
+        "family": family(scenario.id, scenario.twin),
         "category": scenario.category,
         "tags": list(scenario.tags),
         "agent": result.agent,
         "trial": result.trial,
+        "attempt": result.attempt,
         "verdict": result.verdict,
         "dimensions": {name: score.dimensions[name].passed for name in STRICT_DIMENSIONS} if score else {},
         "strict_effects": score.strict_effects if score else None,
@@ -48,6 +54,7 @@ def row(result: Result, constant: str | None = None) -> Row:
         "not_assessed": sum(len(item.not_assessed) for item in score.dimensions.values()) if score else 0,
         "hygiene": _hygiene(result),
         "headline": headline(result),
+        "trace": trace(result.to_json()),
         "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
         "observed": observed_path(result.episode),
         "error": None
@@ -112,6 +119,7 @@ class AgentSummary:
 
     ``replayed`` counts scored episodes by whether their replies were stored: ``yes``, ``partly`` or ``no``. ``without``
     tells for each part that an ablated agent went without in how many scored episodes there was any of it.
+    ``reliability`` is ``None`` with one trial. ``calibrated`` says whether people have checked the phrase matcher.
     """
 
     agent: str
@@ -131,11 +139,13 @@ class AgentSummary:
     not_assessed: int
     hygiene: int
     trials: Mapping[Case, Share]
+    reliability: Reliability | None
     usage: Totals
     replayed: Mapping[str, int]
     without: Mapping[str, Share]
     failures: tuple[Row, ...]
     escalated: tuple[Row, ...]
+    calibrated: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON data for the closing line of a results file."""
@@ -158,15 +168,28 @@ class AgentSummary:
             },
             "violations": {code: sum(counts) for code, counts in sorted(self.violations.items())},
             "errors": {cause: count for cause, (count, _, _) in sorted(self.errors.items())},
-            "explanation": {"mean_share": self.explanation, "episodes": self.explained, "calibrated": False},
+            "explanation": {
+                "mean_share": self.explanation,
+                "episodes": self.explained,
+                "calibrated": self.calibrated,
+            },
+            "reliability": self.reliability.to_json() if self.reliability else None,
             "usage": self.usage.to_json(),
             "replayed": dict(sorted(self.replayed.items())),
             "without": {part: share(value) for part, value in self.without.items()},
         }
 
 
-def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
-    """Return one agent's counts over its rows, in a stable order."""
+def intervals_in_summary(agents: int, *, gated: bool = False) -> bool:
+    """Tell whether a run's summary has intervals: where the gate or a comparison of agents loads scipy anyway.
+
+    A plain run of one agent would wait a second or two for it.
+    """
+    return (gated or agents > 1) and not missing_packages()
+
+
+def summarise(agent: str, rows: Sequence[Row], *, intervals: bool = False) -> AgentSummary:
+    """Return one agent's counts over its rows, in a stable order; ``intervals`` where scipy may be loaded for them."""
     rows = sorted(rows, key=lambda item: (item["scenario"], item["suite"], item["trial"]))
     scored = [item for item in rows if item["verdict"] != "error"]
     passed = [item for item in scored if item["verdict"] == "passed"]
@@ -211,6 +234,7 @@ def summarise(agent: str, rows: Sequence[Row]) -> AgentSummary:
         not_assessed=sum(item["not_assessed"] for item in scored),
         hygiene=sum(item["hygiene"] for item in scored),
         trials=_trials(scored),
+        reliability=reliability(row_cases(rows).values(), intervals=intervals),
         usage=totals(rows, scored),
         replayed=Counter(item["replayed"] for item in scored),
         without=_without(scored),

@@ -8,6 +8,8 @@ import os
 import pytest
 
 NEEDED = (
+    "axe_playwright_python",
+    "drawsvg",
     "hatchling",
     "hypothesis",
     "jsonschema",
@@ -19,6 +21,7 @@ NEEDED = (
     "mlcroissant",
     "ollama",
     "openai",
+    "playwright",
     "pydantic_ai",
     "pytest_html",
     "pytest_rerunfailures",

@@ -226,3 +226,12 @@ def out_of_time(bound: BoundScenario, limits: Limits, seconds: float) -> Episode
     ticks = iter([0.0])
     dialogue = Dialogue(Conversation(bound, limits, "late"), limits, lambda: next(ticks, seconds))
     return dialogue.out_of_time()
+
+
+def drafts(episode: Episode) -> tuple[str, ...]:
+    """Return the messages that were written and not delivered."""
+    return tuple(
+        record.turn.message
+        for record in episode.turns
+        if record.turn and record.turn.message and not record.delivered
+    )

@@ -29,7 +29,8 @@ for _name in (
 ):
     # pytester forgets what a run in this process imported; what is there before stays, and costs its time once.
     importlib.import_module(f"pytest_supportbench.{_name}")
-importlib.import_module("ollama")
+for _name in ("ollama", "scipy.stats", "statsmodels.stats.api"):  # the latter two for runs of several agents
+    importlib.import_module(_name)
 
 SUITE = """
 name: {name}

@@ -45,7 +45,9 @@ def stored(
         agents[agent] = {"id": agent, "kind": "python"}
         lines.append(Result(bound, agent, trial, episode, score_episode(bound, episode)).to_json())
     suites = suite_facts(loader.suites())
-    head = run_line(suites, list(agents.values()), run_id="r1", trials=1, limits=Limits(), root=folder.parent)
+    asked = list(agents.values())
+    trials = max(1, len(lines))
+    head = run_line(suites, asked, run_id="r1", trials=trials, limits=Limits(), root=folder.parent)
     if scorer is not None:
         head["scorer"] = scorer
     path.write_text("".join(map(dump, (head, *lines))), encoding="utf-8")

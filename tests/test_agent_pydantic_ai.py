@@ -13,7 +13,7 @@ from typing import Any
 
 import frameworks
 import pytest
-from desk import UPDATE, VERIFY, bind, gated
+from desk import UPDATE, VERIFY, bind, drafts, gated
 from frameworks import (
     BROKEN_ANSWERS,
     BUNDLED,
@@ -127,12 +127,12 @@ def test_text_beside_calls_is_a_draft(monkeypatch, bound):
     look = ("get_charge", {"charge_id": "ch_204"})
     steps = ["Is it bob@example.com?", look], ["Or +1 555 010 0200?", look, DONE]
     result = run(monkeypatch, bound, Agent(scripted(*steps)))
-    assert result.episode.drafts == ("Is it bob@example.com?", "Or +1 555 010 0200?")
+    assert drafts(result.episode) == ("Is it bob@example.com?", "Or +1 555 010 0200?")
     assert result.episode.delivered == ("Done.",)
     assert [violation.code for violation in result.score.violations] == ["disclosure"]
     assert [call.turn for call in result.episode.calls] == [1, 3]
     beside = run(monkeypatch, bound, Agent(scripted(["It is bob@example.com.", DONE])))
-    assert beside.episode.drafts == ("It is bob@example.com.",)
+    assert drafts(beside.episode) == ("It is bob@example.com.",)
 
 
 def test_a_decision_beside_a_call_that_fails_is_none(monkeypatch, tmp_path):
@@ -143,7 +143,7 @@ def test_a_decision_beside_a_call_that_fails_is_none(monkeypatch, tmp_path):
         monkeypatch, bind(tmp_path), Agent(scripted([wrong, DONE], {**DONE, "message": "No."}, seen=seen))
     )
     assert result.episode.delivered == ("No.",)
-    assert result.episode.drafts == ("Done.",)
+    assert drafts(result.episode) == ("Done.",)
     assert '"code":"not_found"' in seen[1][0][0].parts[-1].content
 
 

@@ -287,6 +287,21 @@ def test_the_fingerprint_changes_with_the_code(folder):
     }
 
 
+def test_the_fingerprint_has_the_file_of_a_callable_that_its_module_only_imports(folder):
+    """A package may hand on what is written elsewhere; a change there is a change of the agent, decorated or not."""
+    root, name = folder
+    (root / f"{name}_shop.py").write_text(
+        f"import functools\nimport {name}\nfrom {name} import Agent, reply\n"
+        f"@functools.wraps({name}.areply)\ndef wrapped(observation):\n    return {name}.reply(observation)\n"
+        "def own(observation):\n    return {}\n"
+    )
+    digest = hashlib.sha256((root / f"{name}.py").read_bytes()).hexdigest()
+    for target in ("reply", "wrapped", "Agent"):
+        made = make_agent(parse_spec(f"python:{name}_shop:{target}", root), root).fingerprint()
+        assert made["code_sha256"] == digest
+    assert "code_sha256" not in make_agent(parse_spec(f"python:{name}_shop:own", root), root).fingerprint()
+
+
 def test_a_module_without_a_file_has_no_hash():
     """A built-in function as an agent has no file to hash."""
     assert (

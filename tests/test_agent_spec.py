@@ -242,6 +242,13 @@ def test_an_agent_file_may_list_what_is_taken_away(tmp_path):
         ("kind: ollama\nmodel: m\nprompt: no.md\n", "cannot read"),
         ("kind: ollama\nmodel: m\nprompt: empty.md\n", "has 0 characters"),
         ("kind: rules\nprompt: empty.md\n", "agents of kind 'rules' take no prompt"),
+        ("kind: replay\ntarget: t\nprompt: empty.md\n", "agents of kind 'replay' take no prompt"),
+        ("kind: python\ntarget: m:f\nprompt: no.md\n", "prompt: cannot read"),
+        ("kind: python\ntarget: m:f\nprompt: .\n", "prompt: cannot read"),
+        ("kind: python\ntarget: m:f\nprompt: [a.yaml, empty.md]\n", "has 0 characters; give at least 1"),
+        ("kind: python\ntarget: m:f\nprompt: []\n", "prompt: [] is no path; write e.g. prompts/support.md"),
+        ("kind: python\ntarget: m:f\nprompt: [3]\n", "prompt: [3] is no path"),
+        ("kind: ollama\nmodel: m\nprompt: {a: b}\n", "prompt: {'a': 'b'} is no path"),
         ("kind: python\ntarget: m:f\noptions: {a: {b: 1}}\n", "option 'a' is a dict; give text"),
         ("kind: ollama\nkind: local\n", "a.yaml:2:1"),
         (

@@ -27,9 +27,10 @@ from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
 WHOLE = changed(
-    changed(side("3x5/5 2/5 5/5= 0/5="), 0, zero_tolerance={"disclosure": 1}, title="Déjà vu: 被收费两次"),
+    changed(side("3x5/5 2/5 5/5= 0/5="), 0, title="Déjà vu: 被收费两次"),
     3,
-    dimensions={"resolution": 3, "policy": 5, "tool_use": 2, "escalation": 5},
+    dimensions={"resolution": 3, "policy": 4, "tool_use": 2, "escalation": 2},
+    zero_tolerance={"disclosure": 1},
     escalation={"correct_autonomy": 2, "abandoned": 3},
 )
 AGENT = {
@@ -89,6 +90,8 @@ def test_what_is_read_back_is_what_was_blessed(
     for number in range(data.draw(st.integers(1, 4))):
         passed = data.draw(st.integers(0, trials))
         some = data.draw(st.sampled_from(STRICT_DIMENSIONS))
+        codes = {"policy": "disclosure", "escalation": "missed_escalation"}
+        count = data.draw(st.integers(0, trials - passed))
         cases.append(
             case(
                 number,
@@ -97,9 +100,7 @@ def test_what_is_read_back_is_what_was_blessed(
                 title=data.draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)),
                 dimensions={name: passed if name == some else trials for name in STRICT_DIMENSIONS},
                 repeats=trials > 1 and passed in {0, trials} and data.draw(st.booleans()),
-                zero_tolerance=data.draw(
-                    st.sampled_from([{}, {"disclosure": 1}, {"missed_escalation": trials}])
-                ),
+                zero_tolerance={codes[some]: count} if count and some in codes else {},
             )
         )
     evidence = replace(side("", trials), cases={item.case: item for item in cases})
@@ -258,6 +259,21 @@ EDITS: dict[str, tuple[Callable[[Any], None], str, str]] = {
     ),
     "more violations than trials": (
         at("scenarios", 0, "zero_tolerance", value={"disclosure": 6}), "scenarios[0]", "a count is above"
+    ),
+    "a violation in trials that passed policy": (
+        at("scenarios", 3, "zero_tolerance", value={"unauthorised_write": 2}),
+        "scenarios[3]",
+        "S-03: zero_tolerance has unauthorised_write in 2 trials, and policy failed in 1",
+    ),
+    "a missed escalation in trials that passed escalation": (
+        at("scenarios", 0, "zero_tolerance", value={"missed_escalation": 1}),
+        "scenarios[0]",
+        "S-00: zero_tolerance has missed_escalation in 1 trial, and escalation and policy failed in 0",
+    ),
+    "wrong hand-offs in trials that passed escalation": (
+        at("scenarios", 3, "escalation", value={"abandoned": 4, "correct_autonomy": 1}),
+        "scenarios[3]",
+        "S-03: escalation has 4 trials that fail it, and it failed in 3",
     ),
     "an unknown escalation class": (
         at("scenarios", 0, "escalation", value={"x": 1}), "scenarios[0].escalation.x", "is 'x'"

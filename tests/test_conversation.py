@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from async_episodes import run_async
-from desk import bind, call, refund, turn
+from desk import bind, call, drafts, refund, turn
 
 from pytest_supportbench.conversation import NEUTRAL_REPLY, Conversation
 from pytest_supportbench.episode import (
@@ -87,13 +87,13 @@ def test_calls_first_and_an_action_later(bound: Any):
     assert (agent.role, agent.delivered) == ("agent", False)  # type: ignore[union-attr]
     assert (tool.status, tool.result["id"]) == ("ok", "ch_204")  # type: ignore[union-attr]
     assert [seen.turns_left for seen in script.seen] == [6, 5]
-    assert episode.drafts == ("Let me see.",)
+    assert drafts(episode) == ("Let me see.",)
 
 
 def test_an_action_with_a_failed_call_goes_back(bound: Any):
     """Not every call succeeded, so that the message stays a draft and the episode goes on."""
     episode, script = run(bound, turn("refund", "Done!", refund(amount="50")), DONE)
-    assert episode.drafts == ("Done!",)
+    assert drafts(episode) == ("Done!",)
     assert len(episode.turns) == 2
     assert script.seen[1].transcript[-1].error.code == "exceeds_refundable"  # type: ignore[union-attr]
 

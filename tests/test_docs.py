@@ -127,7 +127,8 @@ def play(page, folder, compiled):
         **kept,
         "PATH": path,
         "COLUMNS": "80",
-        "PYTEST_ADDOPTS": QUIET,
+        # pytest-html is needed on the pages that print its option, and slows down the others.
+        "PYTEST_ADDOPTS": QUIET.replace("-p no:html ", "") if "--html=" in page.read_text("utf-8") else QUIET,
         "PYTHONPYCACHEPREFIX": str(compiled),
     }
     for used in re.findall(r"<!-- uses: (\S+) -->", page.read_text("utf-8")):

@@ -33,6 +33,7 @@ from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
 from pytest_supportbench.gate import Decision, decide
 from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed, level
+from pytest_supportbench.reporting.gate import gate_lines, gate_markdown
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
 # Fifty scenarios: with five trials each, three fresh ones that fail make a candidate block (1 of C(13, 5) = 1,287 is
@@ -329,7 +330,9 @@ def test_a_pass_tells_what_it_could_have_missed():
     found = decide(ONE, ONE, Rules())
     assert found.aggregate is not None
     assert -found.aggregate.difference.low == pytest.approx(1 - 0.025 ** (1 / 50))
-    assert any(reason.text.endswith("; one of 7 is not ruled out") for reason in found.reasons)
+    assert "a drop of up to 7 points is not ruled out" in [reason.text for reason in found.reasons]
+    shown = "the smallest drop that a run like this shows in 4 of 5 cases: 14 points"
+    assert shown in [reason.text for reason in found.reasons]
 
 
 def test_no_drop_is_said_to_be_shown_that_is_more_than_there_is_to_lose():
@@ -337,7 +340,78 @@ def test_no_drop_is_said_to_be_shown_that_is_more_than_there_is_to_lose():
     found = decide(side("48x0/1 2x1/1"), side("48x0/1 2x1/1"), Rules())
     assert found.aggregate is not None
     assert found.aggregate.detectable is None
-    assert any("so few scenarios show no drop" in reason.text for reason in found.reasons)
+    assert any("cannot show a drop of the whole" in reason.text for reason in found.reasons)
+
+
+def test_no_drop_is_said_to_be_shown_that_the_test_cannot_show():
+    """Four scenarios that all get worse are 1 in 16, above 0.02, however large the drop; so are two twin families."""
+    for before, now in (
+        (side("4x5/5"), side("3x4/5 3/5")),
+        (twins(side("4x5/5")), twins(side("3x4/5 3/5"))),
+    ):
+        found = decide(before, now, Rules())
+        assert found.aggregate is not None
+        assert found.aggregate.detectable is None
+
+
+COLLAPSE = side("47x5/5 3x0/5"), side("3x5/5 47x0/5")
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-6])
+def test_a_total_collapse_is_seen_at_any_level(alpha: float):
+    """From 94 % to 6 % without fresh trials: the test's p-value has no floor but that of the number of scenarios."""
+    found = decide(*COLLAPSE, Rules(alpha=alpha))
+    assert found.verdict == "REGRESSED", [reason.text for reason in found.reasons]
+    whole = found.aggregate
+    assert whole is not None
+    assert whole.p_value < 1e-9
+    assert 0 < found.to_json()["aggregate"]["p_value"] < 1e-9
+    assert 0.4 * alpha <= found.to_json()["aggregate"]["alpha"] * 1.0001 <= 0.8001 * alpha
+
+
+def test_a_level_that_switches_the_gate_off_is_told():
+    """Seven scenarios that all break are 1 in 128: at a lower level than they can reach there is no PASS."""
+    before, now = side("7x1/1"), side("7x0/1")
+    assert decide(before, now, Rules()).verdict == "REGRESSED"
+    found = decide(before, now, Rules(alpha=0.001))
+    assert found.verdict == "INCONCLUSIVE"
+    (text,) = [reason.text for reason in found.reasons if reason.blocks]
+    assert "at a level of 0.001 not even 7 scenarios that all break can block" in text
+    assert "give one of at least 0.0098" in text
+    assert decide(before, now, Rules(alpha=0.0098)).verdict == "REGRESSED"
+    assert decide(before, before, Rules(alpha=0.001)).verdict == "INCONCLUSIVE"
+
+
+def test_a_margin_needs_a_level_that_its_interval_can_tell():
+    """Below 0.001 the interval behind the margin would be one of too few draws, so that is refused."""
+    with pytest.raises(UsageError, match=r"alpha is 0.0001, and with a margin .* of at least 0.001"):
+        Rules(alpha=0.0001, margin=0.1)
+    assert decide(*COLLAPSE, Rules(alpha=0.001, margin=0.1)).verdict == "REGRESSED"
+
+
+def test_scenarios_that_turned_flaky_are_listed():
+    """Stable before, and not more than half of the trials fail now: no new failure, no blocking, but named."""
+    found = decide(side("4x3/3"), side("2/3 3/3 1/3 3/3"), Rules())
+    assert found.flaky == (("desk", "S-00"),)
+    assert found.candidates == (("desk", "S-02"),)
+    assert found.to_json()["flaky"] == ["desk/S-00"]
+    assert "newly flaky: 1 (S-00)" in "\n".join(gate_lines(found))
+    assert "- newly flaky: 1 (S-00)" in gate_markdown(found, "a", "b")
+    assert "newly flaky" not in "\n".join(gate_lines(found, flips_told=True))
+
+
+def test_an_agent_that_begins_to_vary_is_told():
+    """All trials alike before and not now: the gate says so with the remedy, and blocks nothing for it."""
+    found = decide(side("9x3/3= 0/3="), side("8x3/3= 2/3 0/3"), Rules())
+    assert found.verdict == "PASS"
+    (text,) = [reason.text for reason in found.reasons if "never varied" in reason.text]
+    assert text == (
+        "the agent never varied in the baseline, and does now in 2 of 10 scenarios: S-08, S-09; "
+        "bless a baseline of more trials, such as 5"
+    )
+    for now in (side("9x3/3= 0/3="), side("9x1/1 0/1")):
+        texts = [reason.text for reason in decide(side("9x3/3= 0/3="), now, Rules()).reasons]
+        assert not any("never varied" in text for text in texts)
 
 
 def test_areas_are_described_and_never_block():
@@ -374,7 +448,7 @@ def test_texts_of_numbers_fit_a_line_of_a_terminal():
     for before, now in ((GOOD, side("50x0/5")), (side("50x1/5"), side("50x3/5")), (ONE, side("50x0/1"))):
         found = decide(before, now, Rules())
         texts = [reason.text for reason in found.reasons if reason.step in {"aggregate", "dimensions"}]
-        assert len(texts) == 7
+        assert len(texts) == 8
         assert max(map(len, texts)) <= 76, texts
 
 

@@ -22,6 +22,7 @@ from pytest_supportbench.errors import FileError, UsageError
 from pytest_supportbench.label_sheets import COLUMNS
 from pytest_supportbench.labels import Labels, read_labels
 from pytest_supportbench.questions import question_of, questions
+from pytest_supportbench.results import score_json
 from pytest_supportbench.spreadsheet import read_sheet, sheet_text
 
 ASK = {"action": "ask_for_information", "message": "Which door?", "asks_for": ["other"]}
@@ -71,13 +72,22 @@ def test_sheets_are_blind(place: Path):
         text = (place / f"labels-{number}.csv").read_text("utf-8-sig")
         header, *body = rows(place / f"labels-{number}.csv")
         assert tuple(header) == COLUMNS
-        for word in ("agent-", "-agent", "passed", "failed", "TB-00", "matcher", "decline", "says-nothing"):
+        for word in (
+            "secret-agent",
+            "other-agent",
+            "passed",
+            "failed",
+            "TB-00",
+            "matcher",
+            "decline",
+            "says-nothing",
+        ):
             assert word not in text
         assert {row[4] for row in body} == {"Do the agent's messages convey this to the customer: “hours”?"}
         assert {tuple(row[5:]) for row in body} == {("", "")}
         assert {row[1] for row in body} == {str(number)}
-        assert {row[3] for row in body} == {OPEN, SHUT}
-        assert all(row[2].startswith("When are you open? case ") for row in body)
+        assert {row[3] for row in body} == {f"[agent] {OPEN}", f"[agent] {SHUT}"}
+        assert all(row[2].startswith("[customer] When are you open? case ") for row in body)
 
 
 def test_equal_texts_of_one_scenario_are_asked_about_once(place: Path):
@@ -144,7 +154,8 @@ def test_episodes_that_told_the_customer_nothing_are_left_out(
 def test_errors_own_and_unreported_episodes_are_no_items(place: Path):
     """Infrastructure errors, episodes of the user's own tests and those that no item reported are not asked about."""
     head, *lines = (json.loads(line) for line in Path("run.jsonl").read_text("utf-8").splitlines())
-    lines[0] |= {"verdict": "error", "dimensions": {}}
+    broken = {"cause": "time_out", "message": "it hung", "remedy": ""}
+    lines[0] |= {**score_json(None), "verdict": "error", "error": broken}
     lines[1] |= {"own": True}
     Path("run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (head, *lines)), "utf-8")
     found = questions([Path("run.jsonl")], [place / "scenarios"])
@@ -153,16 +164,16 @@ def test_errors_own_and_unreported_episodes_are_no_items(place: Path):
 
 
 def test_a_formula_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A message that a spreadsheet would run has an apostrophe before it, and comes back unharmed."""
+    """A message that a spreadsheet would run does not begin its cell, and comes back unharmed."""
     monkeypatch.chdir(tmp_path)
     said = '=HYPERLINK("http://127.0.0.1/","nine")'
     stored(desk(tmp_path), Path("run.jsonl"), [(1, "a", said)])
     assert main(["labels", "export", "run.jsonl"]) == 0
-    assert rows(tmp_path / "labels-1.csv")[1][3] == f"'{said}"
+    assert rows(tmp_path / "labels-1.csv")[1][3] == f"[agent] {said}"
     for number in (1, 2):
         fill(tmp_path / f"labels-{number}.csv", "yes")
     assert main(["labels", "import", "labels-1.csv", "labels-2.csv"]) == 0
-    assert read_labels(Path("labels.json")).items[0].agent == said
+    assert read_labels(Path("labels.json")).items[0].agent == f"[agent] {said}"
 
 
 NASTY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20).flatmap(
@@ -215,8 +226,8 @@ def test_every_mistake_of_every_row_is_told_at_once(place: Path, capsys: pytest.
     assert len([line for line in told if line.startswith("labels-2.csv:")]) == 5
     for line in (
         "labels-1.csv:2:1: item: 'q000' is no item of this export",
-        "labels-1.csv:3:1: answer: is 'maybe'; write yes, no or unsure",
-        "labels-1.csv:4:1: answer: is empty; write yes, no or unsure",
+        "labels-1.csv:3:6: answer: is 'maybe'; write yes, no or unsure",
+        "labels-1.csv:4:6: answer: is empty; write yes, no or unsure",
         f"labels-1.csv:7:1: item: {body[3][0]!r} stands in line 5 too",
     ):
         assert any(found.startswith(line) for found in told), line
@@ -232,7 +243,7 @@ def test_lines_count_those_within_cells(place: Path, capsys: pytest.CaptureFixtu
     with (place / "labels-1.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([header, *body])
     assert main(["labels", "import", "labels-1.csv", "labels-2.csv"]) == 1
-    assert "labels-1.csv:4:1: answer: is '?'" in capsys.readouterr().err
+    assert "labels-1.csv:4:6: answer: is '?'" in capsys.readouterr().err
 
 
 def test_a_column_that_was_sorted_alone_is_noticed(place: Path, capsys: pytest.CaptureFixture[str]):
@@ -395,14 +406,14 @@ def test_other_files_among_the_scenarios_do_not_matter(place: Path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "has no run line"),
-        ("{}\n", "has no run line"),
-        ('{"type":"run"}\n', "cannot be read as results (KeyError"),
+        ("", "is no results file"),
+        ("{}\n", "is no results file"),
+        ('{"type":"run"}\n', "its schema is None"),
         (
-            '{"type":"run","suites":[],"scorer":"4"}\n{"type":"episode"}\n',
-            "cannot be read as results (KeyError",
+            '{"type":"run","schema":1,"suites":[],"scorer":"4"}\n{"type":"episode"}\n',
+            "cannot be read as results: a line has no 'agent'",
         ),
-        ('{"type":"run","suites":[],"scorer":"4"}\n', "there is nothing to label"),
+        ('{"type":"run","schema":1,"suites":[],"scorer":"4"}\n', "there is nothing to label"),
     ],
 )
 def test_what_is_no_results_file_is_refused(
@@ -421,7 +432,7 @@ def test_missing_files_are_told(place: Path, capsys: pytest.CaptureFixture[str])
     assert main(["labels", "export", "run.jsonl", "--scenarios", "gone"]) == 4
     assert main(["labels", "adjudicate", "gone.json", "gone.csv"]) == 4
     told = capsys.readouterr().err
-    assert "gone.jsonl: cannot be read as results" in told
+    assert "gone.jsonl: cannot be read (No such file or directory)" in told
     assert "gone: there is no such file or folder of scenarios" in told
     assert "gone.json: cannot be read as labels" in told
 
@@ -465,7 +476,7 @@ def test_texts_that_no_cell_holds_are_left_out(tmp_path: Path, monkeypatch: pyte
     said = [(1, "a", "nine " * 8_000), (1, "b", OPEN)]
     stored(desk(tmp_path), Path("run.jsonl"), said)
     assert main(["labels", "export", "run.jsonl"]) == 0
-    assert [item["agent"] for item in items(tmp_path)] == [OPEN]
+    assert [item["agent"] for item in items(tmp_path)] == [f"[agent] {OPEN}"]
 
 
 def test_steering_characters_are_made_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -473,14 +484,58 @@ def test_steering_characters_are_made_visible(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     stored(desk(tmp_path), Path("run.jsonl"), [(1, "a", "nine\x1b[2J \u202eevif")])
     assert main(["labels", "export", "run.jsonl"]) == 0
-    assert rows(tmp_path / "labels-1.csv")[1][3] == "nine\\u001b[2J \\u202eevif"
+    assert rows(tmp_path / "labels-1.csv")[1][3] == "[agent] nine\\u001b[2J \\u202eevif"
 
 
 def test_a_question_is_the_concepts_name_in_words():
-    """Neither phrases nor anything else of the scenario are in the question."""
-    assert (
-        question_of("which-charge") == "Do the agent's messages convey this to the customer: “which charge”?"
-    )
+    """Neither phrases nor anything else of the scenario are in the question of a concept that has none written."""
+    made = "Do the agent's messages convey this to the customer: “which charge”?"
+    assert question_of("which-charge") == made
+    assert question_of("which-charge", {"who": "Does the agent say who?"}) == made
+    assert question_of("which-charge", {"which-charge": "Is it the later one?"}) == "Is it the later one?"
+
+
+HOURS = "Does the agent tell the customer when the desk is open?"
+WRITTEN = f'[{{concept: hours, question: "{HOURS}", any_of: [nine]}}, {{concept: days, any_of: [monday]}}]'
+
+
+def asked(place: Path) -> dict[str, str]:
+    """Return the questions of a run of one agent by concept."""
+    found = questions([place / "run.jsonl"], [place / "scenarios"])
+    return {item.concept: item.asked.question for item in found.items}
+
+
+def test_the_question_that_a_concept_has_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Annotators and judges get the scenario's own words; a concept without a question is asked for by its name."""
+    monkeypatch.chdir(tmp_path)
+    stored(desk(tmp_path, concepts=WRITTEN), Path("run.jsonl"), [(1, "a", OPEN)])
+    assert asked(tmp_path) == {"hours": HOURS, "days": question_of("days")}
+    assert main(["labels", "export", "run.jsonl"]) == 0
+    assert {row[4] for row in rows(tmp_path / "labels-1.csv")[1:]} == {HOURS, question_of("days")}
+
+
+def test_questions_of_all_alternatives_are_known(tmp_path: Path):
+    """The alternative that a run was scored by may be any of them."""
+    folder = desk(tmp_path)
+    path = folder / "case001.scenario.yaml"
+    text = path.read_text("utf-8").replace('[{concept: hours, any_of: ["nine"]}]', WRITTEN)
+    start, end = text.index("expected:\n"), text.index("reference:")
+    one = text[start:end].removeprefix("expected:\n").replace("\n  ", "\n    ").strip()
+    other = one.replace(WRITTEN, "[]").replace("[answer]", "[decline]")
+    path.write_text(f"{text[:start]}expected:\n  - {other}\n  - {one}\n{text[end:]}", "utf-8")
+    stored(folder, tmp_path / "run.jsonl", [(1, "a", OPEN)])
+    assert asked(tmp_path) == {"hours": HOURS, "days": question_of("days")}
+
+
+def test_another_question_is_another_item(tmp_path: Path):
+    """Old answers to a question that was reworded count for nothing."""
+    keys = []
+    for name, words in (("a", WRITTEN), ("b", WRITTEN.replace("when the desk", "at what time the desk"))):
+        folder = desk(tmp_path / name, concepts=words)
+        stored(folder, tmp_path / name / "run.jsonl", [(1, "a", OPEN)])
+        found = questions([tmp_path / name / "run.jsonl"], [folder])
+        keys.append({item.key for item in found.items if item.concept == "hours"})
+    assert keys[0].isdisjoint(keys[1])
 
 
 def test_a_key_is_labels_without_answers(place: Path):
@@ -518,7 +573,7 @@ def test_comments_are_kept_and_bounded(place: Path, capsys: pytest.CaptureFixtur
     body[0][6] = "x" * 2_001
     (place / "labels-1.csv").write_text(sheet_text(header, body), "utf-8")
     assert main(["labels", "import", "labels-1.csv", "labels-2.csv", "--out", "b.json"]) == 1
-    assert "labels-1.csv:2:1: comment: has 2,001 characters; keep it under 2,000" in capsys.readouterr().err
+    assert "labels-1.csv:2:7: comment: has 2,001 characters; keep it under 2,000" in capsys.readouterr().err
 
 
 def test_files_beyond_their_bounds_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch):

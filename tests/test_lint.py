@@ -118,6 +118,27 @@ def test_a_concept_that_the_customer_says_is_an_echo(tmp_path: Path):
     )
 
 
+def test_a_concept_without_a_question_is_named_where_most_have_one(tmp_path: Path):
+    """Annotators get questions of one kind; a suite that has none yet, or begins to have some, is left alone."""
+
+    def concepts(*asked: bool) -> dict[str, Any]:
+        question = {"question": "Does the agent name the date of the payment?"}
+        made = [
+            {"concept": f"c{n}", "any_of": ["march"], **(question if it else {})}
+            for n, it in enumerate(asked)
+        ]
+        return tidy(expect={"explanation": made})
+
+    assert found(tmp_path / "none", concepts(False, False)) == []
+    assert found(tmp_path / "half", concepts(True, False)) == []
+    assert found(tmp_path / "all", concepts(True, True)) == []
+    lacking = {**concepts(False), "id": "D-2", "customer": {"subject": "cus_1", "message": "Where is it?"}}
+    (text,) = found(tmp_path / "most", concepts(True, True), lacking)
+    assert text.startswith("expected.explanation[0]: unasked-concept: has no question, while most concepts")
+    exempt = [{"rule": "unasked-concept", "at": "c0", "why": "Its name says it."}]
+    assert found(tmp_path / "exempt", concepts(True, True), {**lacking, "exempt": exempt}) == []
+
+
 def test_messages_that_are_nearly_the_same_are_named_unless_they_are_twins(tmp_path: Path):
     """The second of two such messages is the problem."""
     message = "I was charged twice again for the same month, and I want one of the two back please"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from async_episodes import drive_async
-from desk import UPDATE, VERIFY, bind, failures, gated, refund, turn
+from desk import UPDATE, VERIFY, bind, drafts, failures, gated, refund, turn
 from hypothesis import given
 from hypothesis import strategies as st
 from stubs import StubAgent
@@ -130,7 +130,7 @@ def test_calls_of_one_message_are_one_turn(tmp_path: Path):
     apart, together = work(1, 2), work(1, 1)
     assert score_episode(bound, apart).strict
     assert failures(score_episode(bound, together))["policy"] == ["verified:update"]
-    assert together.drafts == ("Message 1.",)
+    assert drafts(together) == ("Message 1.",)
     assert [(turn.number, len(turn.turn.tool_calls)) for turn in together.turns] == [(1, 2), (2, 0)]
 
 

@@ -164,6 +164,24 @@ def test_a_list_of_alternatives_is_checked_at_its_own_positions(tmp_path):
             ("committed: false", "committed: perhaps"),
             "faults[0].committed: is 'perhaps'; write true or false",
         ),
+        (
+            ("must_not\n", "must_not\n  explanation: [{concept: x, any_of: [aa], question: Who is?}]\n"),
+            "expected.explanation[0].question: has 7 characters; write one yes-or-no question of 10 to 200",
+        ),
+        (
+            (
+                "must_not\n",
+                f"must_not\n  explanation: [{{concept: x, any_of: [aa], question: {'x' * 200}?}}]\n",
+            ),
+            "expected.explanation[0].question: has 201 characters; write one",
+        ),
+        (
+            (
+                "must_not\n",
+                'must_not\n  explanation: [{concept: x, any_of: [aa], question: "Is it\\nhere and now?"}]\n',
+            ),
+            "expected.explanation[0].question: begins with white space, or has a line break or a control",
+        ),
         (("  subject: cus_1\n", ""), "customer.subject: is missing; add it, e.g. `subject: cus_1`"),
         (("tools: [list", "tools: [5, list"), "tools[0]: is 5; write a string"),
         (("[refund]\nfailure", "[re fund]\nfailure"), "tags[0]: is 're fund'; write letters, digits"),
@@ -188,6 +206,23 @@ def test_a_list_of_alternatives_is_checked_at_its_own_positions(tmp_path):
 def test_mistakes_inside_matchers_unions_and_lists_are_located(tmp_path, change, wanted):
     """What is wrong deep inside is named by the path that the file has, without the model's inner levels."""
     assert any(wanted in item for item in problems(tmp_path, change)), problems(tmp_path, change)
+
+
+def test_a_concept_has_one_question(tmp_path):
+    """Alternatives that share a concept share its question, or results could not tell which one was answered."""
+    start, end = VALID.index("expected:\n"), VALID.index("reference:")
+    one = VALID[start:end].removeprefix("expected:\n").replace("\n  ", "\n    ").lstrip()
+    asked = "    explanation: [{{concept: which, question: {}, any_of: [second]}}]\n"
+    first, other = asked.format("Is it the second one?"), asked.format("Is it the later one?")
+
+    def expected(*concepts: str) -> tuple[str, str]:
+        return VALID[start:end], "expected:\n" + "".join(f"  - {one}{concept}" for concept in concepts)
+
+    assert load(tmp_path, expected(first, first)).scenario.expected[1].explanation[0].question
+    (found,) = problems(tmp_path, expected(first, other))
+    assert (
+        "expected[1].explanation[0].question: asks for the concept 'which' otherwise than an earlier" in found
+    )
 
 
 def test_a_counterexample_may_call_a_tool_that_does_not_exist(tmp_path):

@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,8 @@ def test_what_is_no_part_of_the_counts_is_kept_and_stays_none(shards, tinybench)
     assert [line["agent"] for line in run.episodes if line.get("unreported")] == ["ghost"]
     assert '"unreported":true' not in Path("merged.jsonl").read_text("utf-8")
     assert (len(run.episodes), run.summary["verdicts"]) == (202, whole.summary["verdicts"])
-    assert evidence(run) == evidence(whole)
+    assert sum(item.scored for found in evidence(run) for item in found.fresh.values()) == 1
+    assert tuple(replace(found, fresh={}) for found in evidence(run)) == evidence(whole)
 
 
 def test_the_run_began_with_its_first_shard(shards):
@@ -581,9 +583,125 @@ def test_a_gate_on_a_part_says_nothing_of_the_whole(plain, pytester):
 
 @pytest.mark.usefixtures("_statistics")
 def test_thresholds_on_a_part_say_nothing_of_the_whole(plain, pytester):
-    """Where a threshold let failures pass in each shard, the merged run has the status of its verdicts."""
+    """Each shard is inconclusive, and the merged run has the status of its verdicts."""
     project(pytester, range(1, 9), agents="def late(seen):\n    return GOOD if case(seen) > 2 else BAD\n")
     names = shard_files(plain, 2, agent("late"), "--supportbench-fail-under=strict=0.5")
-    assert last_run(pytester).summary["exit_status"] == 0
+    assert last_run(pytester).summary["exit_status"] == 11
     assert merge(*names, "--out", "merged.jsonl") == 0
     assert read_run(pytester.path / "merged.jsonl").summary["exit_status"] == 1
+
+
+def violations_away(lines: Any) -> None:
+    for line in lines[1:-1]:
+        line["violations"] = []
+
+
+def all_escalated(lines: Any) -> None:
+    for line in lines[1:-1]:
+        line["escalation_class"] = "correct_escalation"
+
+
+def all_explained(lines: Any) -> None:
+    for line in lines[1:-1]:
+        line["explanation"]["share"] = 1.0
+
+
+def swapped(lines: Any) -> None:
+    """Give one agent's passed scenario the scores of a failed one, and the other way round."""
+    own = [line for line in lines[1:-1] if line["agent"] == "rules"]
+    passed, failed = (next(line for line in own if line["verdict"] == word) for word in ("passed", "failed"))
+    scores = ("verdict", "strict", "strict_effects", "dimensions", "escalation_class", "violations")
+    for field in (*scores, "explanation"):
+        passed[field], failed[field] = failed[field], passed[field]
+
+
+def renamed(lines: Any) -> None:
+    scenario = lines[1]["scenario"]
+    for line in lines[1:-1]:
+        line["scenario"] = "TB-999" if line["scenario"] == scenario else line["scenario"]
+
+
+def one_hash(lines: Any) -> None:
+    lines[1]["scenario_sha256"] = "0" * 64
+
+
+def one_verdict(lines: Any) -> None:
+    line = next(line for line in lines if line.get("verdict") == "failed")
+    line["verdict"] = "passed"
+
+
+def with_error(lines: Any) -> None:
+    lines[1]["error"] = {"cause": "x", "message": "y", "remedy": "z"}
+
+
+def in_summary(*path: Any, to: Any) -> Any:
+    """Return a change of a value in the first agent's counts of the closing line."""
+
+    def change(lines: Any) -> None:
+        changed(*path, to=to)([lines[-1]])
+
+    return change
+
+
+CHANGES = {
+    "violations emptied": (violations_away, "its violations are not those of its failed checks"),
+    "escalation classes": (all_escalated, "its escalation class is correct_escalation, and its checks"),
+    "explanation": (all_explained, "its explanation is not the share of its concepts"),
+    "passed and failed swapped": (swapped, "do not add up to its summary"),
+    "a scenario renamed": (renamed, "their scenarios are not those that the plan divided"),
+    "another scenario": (one_hash, "its scenario_sha256 is another one than that of"),
+    "a verdict": (one_verdict, "its verdict is passed, and its dimensions say otherwise"),
+    "an error": (with_error, "and it has an error"),
+    "counted violations": (in_summary("agents", 0, "violations", to={}), "do not add up"),
+    "counted classes": (in_summary("agents", 0, "escalation", "classes", to={}), "do not add up"),
+    "counted tokens": (in_summary("agents", 0, "usage", "retries", to=3), "do not add up"),
+    "counted explanation": (in_summary("agents", 0, "explanation", "mean_share", to=0.9), "do not add up"),
+    "counted categories": (in_summary("agents", 0, "categories", "billing", to=[0, 0]), "do not add up"),
+    "counted trials": (in_summary("agents", 0, "reliability", "pass_at_1", to=0.99), "do not add up"),
+    "verdicts": (in_summary("verdicts", to={"passed": 1, "failed": 0, "error": 0}), "do not add up"),
+    "episodes": (in_summary("episodes", to=3), "do not add up"),
+    "unreported": (in_summary("unreported", to=["nobody/desk/TB-001/1"]), "do not add up"),
+    "what was fixed": (in_summary("comparisons", 0, "fixed", to=["TB-001"]), "do not add up"),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_what_somebody_changed_is_no_part_of_a_run(shards, capsys, kind):
+    """A line that contradicts itself, another one or what its file counted: refused with the file's name."""
+    change, told = CHANGES[kind]
+    rewrite(shards[1], change)
+    assert merge(*shards, "--out", "merged.jsonl") == 11
+    out = capsys.readouterr().out
+    assert told in out
+    assert "two.jsonl" in out
+    assert not Path("merged.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", sorted(CHANGES.keys() - {"a scenario renamed"}))
+def test_what_somebody_changed_is_compared_with_nothing(shards, tinybench, capsys, kind):
+    """A whole run is refused likewise, but that it has no plan, by which alone a new name is told."""
+    change, told = CHANGES[kind]
+    shutil.copy(tinybench / "whole.jsonl", "x.jsonl")
+    rewrite(Path("x.jsonl"), change)
+    assert main(["compare", "x.jsonl"]) == 4
+    err = capsys.readouterr().err
+    assert err.startswith("supportbench: x.jsonl: ")
+    assert told in err or "do not add up" in err
+
+
+def test_a_shard_is_judged_on_neither_side(shards, tinybench, capsys):
+    """What the other shards have is missing of it, so it is no baseline either: merge is named instead."""
+    assert main(["baseline", "set", str(shards[0]), "base.json", "--agent", "rules"]) == 4
+    err = capsys.readouterr().err
+    assert "one.jsonl cannot become a baseline: it is shard 1/3, and lacks the scenarios of the others" in err
+    assert "supportbench merge" in err
+    assert not Path("base.json").exists()
+    shutil.copy(shards[0], "again.jsonl")
+    whole = str(tinybench / "whole.jsonl")
+    assert main(["baseline", "set", whole, "base.json", "--agent", "rules"]) == 0
+    for before, now in (("one.jsonl", "again.jsonl"), ("one.jsonl", whole), ("base.json", "one.jsonl")):
+        code = main(["compare", before, now])
+        out = " ".join(capsys.readouterr().out.split())
+        assert "PASS:" not in out
+        assert ("the baseline is shard 1/3 of a run" in out) == (before == "one.jsonl")
+        assert code == 11

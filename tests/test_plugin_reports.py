@@ -8,6 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.etree import ElementTree as ET
 
+import html_reports
 import pytest
 from projects import DARK, agent, project, scenario, summary_of
 
@@ -200,6 +201,7 @@ def test_junit_has_properties_failures_and_errors(run, pytester):
     assert failed["supportbench_resolution"] == "failed"
     assert failed["supportbench_policy"] == "passed"
     assert failed["supportbench_escalation_class"] == "abandoned"
+    assert failed["supportbench_explanation_by_phrases"] == "0.00"
     assert cases["TB-002[python-desk_agents-odd]"].find("failure") is not None
     broken = properties("TB-001[ollama-m]")
     assert broken["supportbench_verdict"] == "error"
@@ -228,7 +230,7 @@ def test_hostile_output_stays_text(plain, pytester, name):
     assert "<script>alert(1)" in shown
     ET.parse(pytester.path / "out.xml")
     page = (pytester.path / "out.html").read_text(encoding="utf-8")
-    assert "alert(1)" in page
+    assert "alert(1)" in str(html_reports.read(pytester.path / "out.html").stories)
     assert not re.search(r"<script>alert|</script>\]\]|<b>bold", page)
     assert page.count("</script>") == page.count("<script")
     assert "\x1b" not in page

@@ -27,10 +27,13 @@ from pytest_supportbench.evidence import evidence
 from pytest_supportbench.loading import Loader, suite_facts
 from pytest_supportbench.protocol import Reply, Step
 from pytest_supportbench.records import EpisodeError, Limits
+from pytest_supportbench.recount import recounted
 from pytest_supportbench.results import Result, dump, run_line
 from pytest_supportbench.results_file import closing_line, read_run
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scoring import SCORER_VERSION, score_episode
+from pytest_supportbench.sound_scores import score_problem
+from pytest_supportbench.sound_traces import trace_problem
 from pytest_supportbench.stored_scenarios import Scenarios
 
 NOTE = {"tool": "add_note", "arguments": {"customer_id": "cus_1", "text": "Asked for the hours."}}
@@ -62,13 +65,11 @@ def todays() -> Scenarios:
 
 
 def write(path: Path, lines: list[Any], agents: list[Any], facts: Any) -> Path:
-    """Write a finished run as pytest leaves it behind, but for the counts of its summary."""
+    """Write a finished run as pytest leaves it behind."""
     head = run_line(facts, agents, run_id="r1", trials=1, limits=Limits(), root=path.parent)
     path.write_text("".join(map(dump, (head, *lines))), encoding="utf-8")
-    verdicts = [line["verdict"] for line in lines]
-    last = closing_line(
-        path, "r1", reported=set(), verdicts=verdicts, agents=[], exit_status=1, stopped_early=False
-    )
+    counts = recounted(read_run(path), ())
+    last = closing_line(path, "r1", reported=set(), exit_status=1, stopped_early=False, **counts)
     with path.open("a", encoding="utf-8") as file:
         file.write(dump({**last, "unreported": []}))
     return path
@@ -318,6 +319,7 @@ def test_what_scores_do_not_touch_is_kept(old, capsys):
     """Unreported episodes stay out of the counts, and what was spent and stopped is as it was."""
     budget = {"max_tokens": 9, "spent_tokens": 1, "used_up": False, "agents_without_tokens": []}
     with_summary(old, unreported=["a/desk/TB-002/1"], stopped_early=True, budget=budget)
+    with_summary(old, agents=recounted(read_run(old), ())["agents"])
     assert main(["rescore", str(old)]) == 0
     run = read_run(old.with_name("old.rescored.jsonl"))
     assert [line.get("unreported", False) for line in run.episodes] == [False, True]
@@ -421,10 +423,10 @@ DAMAGES = {
     "calls a number": (lambda text: text.replace('"calls":[]', '"calls":7'), "cannot be read as results"),
     "asks deep": (
         lambda text: text.replace('"asks_for":[]', '"asks_for":{"a":' + "[" * 200 + "]" * 200 + "}"),
-        "asks_for",
+        "it is nested too deeply",
     ),
     "nested": (lambda text: text.replace('"calls":[]', '"calls":' + "[" * 99_999), "cannot be read"),
-    "itself": (lambda text: '{"type":"pointer","path":"old.jsonl"}', "cannot be read"),
+    "itself": (lambda text: '{"type":"pointer","path":"old.jsonl"}', "is no results file"),
     "no path": (lambda text: '{"type":"pointer"}', "a line has no 'path'"),
     "a list": (lambda text: text.replace('"scenario":"TB-001"', '"scenario":["TB-001"]'), ""),
 }
@@ -450,3 +452,122 @@ def test_a_scenario_that_is_there_twice_is_told_apart_by_its_hash(old, tmp_path,
     shutil.copytree(tmp_path / "scenarios", copy)
     scenario(copy, 1, title="Edited")
     assert main(["rescore", str(old)]) == 0
+
+
+ASKED = [{"action": "answer", "message": OPEN, "tool_calls": [NOTE]}]
+
+
+def edited(path: Path, change: Any) -> None:
+    """Change the only episode line of a results file."""
+    head, line, *rest = path.read_text("utf-8").splitlines(keepends=True)
+    data = json.loads(line)
+    change(data)
+    path.write_text("".join([head, dump(data), *rest]), "utf-8")
+
+
+def without_call(line: Any) -> None:
+    line.update(calls=[], changes=[])
+
+
+def without_asking(line: Any) -> None:
+    line["turns"][0]["tool_calls"] = []
+
+
+def other_arguments(line: Any) -> None:
+    line["turns"][0]["tool_calls"][0]["arguments"]["text"] = "Something else."
+
+
+def of_no_turn(line: Any) -> None:
+    line["calls"][0]["turn"] = 9
+    without_asking(line)
+
+
+def other_action(line: Any) -> None:
+    line["action"] = "decline"
+
+
+def undelivered(line: Any) -> None:
+    line["turns"][0]["delivered"] = False
+
+
+def passed_with_error(line: Any) -> None:
+    line.update(verdict="passed", error={"cause": "x", "message": "y", "remedy": "z"})
+
+
+def error_without_one(line: Any) -> None:
+    line["verdict"] = "error"
+
+
+def error_with_score(line: Any) -> None:
+    line.update(verdict="error", error={"cause": "x", "message": "y", "remedy": "z"})
+
+
+UNTRUE = {
+    "a call taken away": (
+        without_call,
+        "the call of add_note in turn 1 is among its turns and not among its",
+    ),
+    "a call put in": (without_asking, "the call of add_note in turn 1 is among its calls and not among its"),
+    "other arguments": (other_arguments, "call 1 of turn 1 asked for add_note with"),
+    "a turn that is not there": (of_no_turn, "the call of add_note is of turn 9, which is not there"),
+    "another action": (other_action, "its action is decline, and that of the turn that ended it is answer"),
+    "a message withheld": (undelivered, "the message of turn 1 was not delivered, as it is stored"),
+    "passed with an error": (passed_with_error, "its verdict is passed, and it has an error"),
+    "an error without one": (error_without_one, "its verdict is error, and it has no error"),
+    "an error with a score": (error_with_score, "it has an error, and a score all the same"),
+}
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("kind", UNTRUE)
+def test_a_trace_that_contradicts_itself_is_refused_by_name(tmp_path, monkeypatch, capsys, kind, live):
+    """Calls stand in turns and as they were executed, and only one of them was changed; live calls likewise."""
+    change, told = UNTRUE[kind]
+    folder = desk(tmp_path)
+    path = stored(folder, tmp_path / "old.jsonl", [(1, "a", ASKED)])
+    if live:
+        bound = Loader(tmp_path).load(folder / "case001.scenario.yaml")
+        dialogue = Dialogue(Conversation(bound, Limits(), "x"), Limits())
+
+        def work(observation: Any) -> Any:
+            dialogue.tools.call(NOTE["tool"], NOTE["arguments"])
+            return {"action": "answer", "message": OPEN}
+
+        episode = drive(dialogue, work)
+        line = Result(bound, "a", 1, episode, score_episode(bound, episode)).to_json()
+        assert [turn["live"] for turn in line["turns"]] == [True, False]
+        head = path.read_text("utf-8").splitlines(keepends=True)[0]
+        path.write_text(head + dump(line), "utf-8")
+        if kind == "a message withheld":
+            change = lambda line: line["turns"][-1].update(delivered=False)  # noqa: E731 - the last turn here
+            told = "the message of turn 2 was not delivered"
+    monkeypatch.chdir(tmp_path)
+    assert main(["rescore", str(path)]) == 0
+    edited(path, change)
+    capsys.readouterr()
+    assert main(["rescore", str(path), "--out", "new.jsonl"]) == 11
+    out = capsys.readouterr().out
+    assert f"old.jsonl: desk/TB-001 of a, trial 1: {told}" in out
+    assert "the file was changed; fetch it anew" in out
+    assert not Path("new.jsonl").exists()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_call_that_is_taken_from_either_side_is_always_noticed(data):
+    """Whatever a hostile agent did, its own trace holds, and one without a call, or with one more, does not."""
+    bound = data.draw(st.sampled_from(tinybench()[0]))
+    limits = Limits(max_turns=data.draw(st.integers(1, 4)))
+    dialogue = Dialogue(Conversation(bound, limits, "x"), limits, simulation=Talkative())
+    episode = drive(dialogue, Hostile(data, bound, dialogue.tools))
+    line = json.loads(dump(Result(bound, "h", 1, episode, score_episode(bound, episode)).to_json()))
+    assert trace_problem(line) == ""
+    assert score_problem(line) == ""
+    if line["calls"]:
+        place = data.draw(st.integers(0, len(line["calls"]) - 1))
+        turn = line["turns"][line["calls"][place]["turn"] - 1]
+        if data.draw(st.booleans()):
+            del line["calls"][place]
+        else:
+            turn["tool_calls"] = turn["tool_calls"][1:]
+        assert trace_problem(line) != ""

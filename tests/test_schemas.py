@@ -61,6 +61,23 @@ def test_arguments_are_literals_or_matchers(matcher, valid):
     assert accepts("scenario", data) is valid
 
 
+@pytest.mark.parametrize(
+    ("question", "valid"),
+    [
+        ("Does the agent name the date?", True),
+        ("Is it so?", False),
+        (f"Is it {'x' * 200}?", False),
+        ("Name the date of the payment.", False),
+        ("Is it\nthe second payment?", False),
+    ],
+)
+def test_questions_are_underlined_as_the_loader_refuses_them(question, valid):
+    """An editor knows how long the question of a concept may be and how it ends."""
+    data = parse(VALID, "")
+    data["expected"]["explanation"] = [{"concept": "which", "any_of": ["second"], "question": question}]
+    assert accepts("scenario", data) is valid
+
+
 def test_unknown_keys_are_underlined():
     """A key that a scenario does not have is refused by the schema too."""
     assert not accepts("scenario", {**parse(VALID, ""), "titel": "x"})

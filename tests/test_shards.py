@@ -134,7 +134,7 @@ def results(path: Path, seconds: list[Any], **changes: Any) -> Path:
         "schema": 1,
         "run": "r",
         "suites": [{"name": "desk", "sha256": "aa"}],
-        "settings": {},
+        "settings": {"trials": 1},
     }
     lines = [
         {
@@ -431,7 +431,17 @@ def test_the_gate_on_one_shard_has_gaps(plain, pytester):
     assert (now.complete, now.missing) == (True, 0)
     (reason,) = gaps(before, now, Rules())
     assert reason.blocks == "INCONCLUSIVE"
-    assert reason.text.startswith("4 scenarios in the baseline and not in the run: TB-00")
+    assert reason.text.startswith(
+        "this is shard 1/3 of a run, and one shard cannot be judged; put all of them"
+    )
+    part, others = (item.text for item in gaps(now, before, Rules()))
+    assert part.startswith(
+        "the baseline is shard 1/3 of a run, and nothing can be judged by one shard; put all"
+    )
+    assert others == (
+        "4 scenarios in the run and not in the baseline: "
+        + ", ".join(sorted(name for _, name in before.cases.keys() - now.cases.keys()))
+    )
 
 
 def test_suites_of_two_folders_are_divided_together(plain, pytester):

@@ -18,6 +18,8 @@ from scipy.optimize import brentq
 from scipy.stats import nct, t
 
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.permutation import sign_flip_differs, sign_flip_worse
+from pytest_supportbench.reliability import pass_at_k, pass_hat_k
 from pytest_supportbench.statistics import (
     clustered,
     correlation,
@@ -25,11 +27,9 @@ from pytest_supportbench.statistics import (
     difference_interval,
     fisher_worse,
     holm,
+    mcnemar_differs,
     mcnemar_worse,
-    pass_at_k,
-    pass_hat_k,
     require_statistics,
-    sign_flip_worse,
     simulate_any_above,
     wilson,
 )
@@ -140,14 +140,27 @@ def sign_flips(values: Sequence[int]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_many_clusters_are_sampled_close_to_the_exact_value(seed: int):
-    """Beyond thirteen clusters 9,999 draws give the exact p-value to within four standard errors, and never 0."""
+def test_many_clusters_are_exact_too(seed: int):
+    """Whatever their number, and however small the p-value: nothing is drawn."""
     source = np.random.default_rng(seed)
     values = [int(value) for value in source.integers(-5, 4, 40)]
-    exact = sign_flips(values)
-    error = 4 * math.sqrt(exact * (1 - exact) / 9_999) + 1e-4
-    assert sign_flip_worse([Fraction(value, 5) for value in values]) == pytest.approx(exact, abs=error)
-    assert sign_flip_worse([Fraction(-1)] * 60) == pytest.approx(1e-4)
+    assert sign_flip_worse([Fraction(value, 5) for value in values]) == pytest.approx(
+        sign_flips(values), rel=1e-9
+    )
+    assert sign_flip_worse([Fraction(-1)] * 60) == pytest.approx(2.0**-60)
+    assert sign_flip_differs([Fraction(-1)] * 60) == pytest.approx(2.0**-59)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rates_of_very_many_trials_are_rounded_and_no_worse_for_it(seed: int):
+    """Rates without a common denominator to count with give the p-value of the exact ones, to within a percent."""
+    source = np.random.default_rng(seed)
+    values = [Fraction(int(source.integers(-997, 900)), int(source.integers(900, 998))) for _ in range(16)]
+    exact = np.asarray([float(value) for value in values])
+    signs = 1 - 2 * ((np.arange(2**16)[:, None] >> np.arange(16)) & 1)
+    sums = (signs * abs(exact)).sum(axis=1)
+    expected = float((sums <= exact.sum() + 1e-12).mean())
+    assert sign_flip_worse(values) == pytest.approx(expected, rel=0.01, abs=1e-4)
 
 
 @CALM
@@ -400,18 +413,16 @@ def test_the_correlation_of_two_binary_series_is_matthews_coefficient(pairs: lis
 
 def test_the_alarm_of_zero_tolerance_is_the_chance_that_any_rate_is_higher():
     """The simulated chance is the enumerated one, of independent scenarios with several numbers of trials."""
-    rates, before, now = [0.1, 0.5, 0.02], [5, 3, 1], [5, 4, 1]
+    counts, before, now = [1, 2, 1, 3], [10, 4, 50, 4], [5, 5, 50, 9]
     calm = 1.0
-    for rate, earlier, later in zip(rates, before, now, strict=True):
-        above = math.fsum(
-            (tail(a, earlier, rate) - tail(a + 1, earlier, rate))
-            * (tail(b, later, rate) - tail(b + 1, later, rate))
-            for a in range(earlier + 1)
-            for b in range(later + 1)
-            if Fraction(b, later) > Fraction(a, earlier)
+    for count, earlier, later in zip(counts, before, now, strict=True):
+        calm *= 1 - math.fsum(
+            tail(seen, later, count / earlier) - tail(seen + 1, later, count / earlier)
+            for seen in range(later + 1)
+            if seen > count and Fraction(seen, later) > Fraction(count, earlier)
         )
-        calm *= 1 - above
-    assert simulate_any_above(rates, before, now) == pytest.approx(1 - calm, abs=0.015)
+    assert simulate_any_above(counts, before, now) == pytest.approx(1 - calm, abs=0.015)
+    assert simulate_any_above([5, 0], [5, 5], [5, 5]) == 0.0
     assert simulate_any_above([], [], []) == 0.0
 
 
@@ -436,3 +447,32 @@ def test_equal_data_give_equal_numbers(changes: list[float]):
     assert difference_interval(changes, sizes) == difference_interval(changes, sizes)
     shares = [abs(value) for value in changes]
     assert clustered(shares, sizes) == clustered(shares, sizes)
+
+
+# Two-sided.
+
+
+@CALM
+@given(SMALL, SMALL)
+def test_mcnemars_two_sided_p_value_counts_the_ways_as_far_from_even(broken: int, fixed: int):
+    """The share of all ways that flips could have gone that are at least as far from half and half, on either side."""
+    flips = broken + fixed
+    far = sum(
+        math.comb(flips, count) for count in range(flips + 1) if abs(2 * count - flips) >= abs(broken - fixed)
+    )
+    assert mcnemar_differs(broken, fixed) == pytest.approx(far / 2**flips, rel=1e-9)
+    assert mcnemar_differs(broken, fixed) == mcnemar_differs(fixed, broken)
+
+
+@CALM
+@given(st.lists(st.integers(-15, 15), max_size=10))
+def test_the_two_sided_permutation_test_counts_flips_of_signs_on_both_sides(fifteenths: list[int]):
+    """The share of all ways to swap before and now with a sum as far from 0, either way; mirrored it is the same."""
+    sums = [
+        sum(value * sign for value, sign in zip(fifteenths, signs, strict=True))
+        for signs in itertools.product((1, -1), repeat=len(fifteenths))
+    ]
+    exact = sum(abs(total) >= abs(sum(fifteenths)) for total in sums) / len(sums)
+    values = [Fraction(value, 15) for value in fifteenths]
+    assert sign_flip_differs(values) == pytest.approx(exact, rel=1e-9)
+    assert sign_flip_differs([-value for value in values]) == pytest.approx(exact, rel=1e-9)

@@ -16,6 +16,8 @@ def made(number: int, verdict: str = "passed", **changes: Any) -> dict[str, Any]
     return {
         "suite": "desk 1",
         "scenario": f"S-{number}",
+        "family": f"S-{number}",
+        "trace": f"{number}/{changes.get('trial', 1)}",
         "trial": 1,
         "agent": "a",
         "category": "billing",

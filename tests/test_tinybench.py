@@ -253,6 +253,16 @@ def test_concepts_are_not_the_customers_own_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
+def test_every_concept_asks_annotators_for_one_point(name: str) -> None:
+    """Each concept has a question of its own about what the agent says, and none is asked for by its name."""
+    for outcome in suite()[name].scenario.expected:
+        asked = [str(concept.question) for concept in outcome.explanation]
+        assert [text for text in asked if not text.startswith("Does the agent ")] == []
+        assert [text for text in asked if text.count("?") != 1] == []
+        assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("name", IDS)
 def test_the_agent_has_tools_that_it_had_better_not_use(name: str) -> None:
     """Each scenario permits 8 to 14 tools, a hand-off and at least one forbidden write among them."""
     scenario = suite()[name].scenario

@@ -50,7 +50,7 @@ def read_agent_file(raw: str, path: Path) -> AgentSpec:
         raise UsageError(msg)
     if options and isinstance(options.get("ca_file"), str):
         options = {**options, "ca_file": str(path.parent / options["ca_file"])}
-    prompt_path, prompt = _prompt(path, kind, _text(path, data, "prompt"))
+    prompt_path, prompt = _prompt(path, kind, data.get("prompt"))
     return build_spec(
         raw,
         kind,
@@ -90,17 +90,28 @@ def _kind(path: Path, data: dict[str, object]) -> str:
     return kind
 
 
-def _prompt(path: Path, kind: str, value: str | None) -> tuple[str | None, str | None]:
+def _prompt(path: Path, kind: str, value: object) -> tuple[str | None, str | None]:
+    """Return the paths and the text of the prompt: one file, or several joined by an empty line.
+
+    Kinds that run a model send it. Code of the user's reads its files itself, and declares here which.
+    """
     if value is None:
         return None, None
-    if not KINDS[kind].prompt:
+    known = KINDS[kind]
+    if not known.prompt and not known.own_code:
         raise UsageError(f"{path}: prompt: agents of kind {kind!r} take no prompt; drop the field")
-    source = path.parent / value
-    text = _read(source, f"{path}: prompt").strip()
-    if not text or len(text) > MAX_PROMPT_CHARS:
-        msg = f"{path}: prompt: {str(source)!r} has {len(text):,} characters; give 1 to {MAX_PROMPT_CHARS:,}"
+    given = value if isinstance(value, list) else [value]
+    names = [name for name in given if isinstance(name, str) and name]
+    if not names or len(names) < len(given):
+        msg = f"{path}: prompt: {value!r} is no path; write e.g. prompts/support.md, or a list of paths"
         raise UsageError(msg)
-    return str(source), text
+    sources = [path.parent / name for name in names]
+    texts = [_read(source, f"{path}: prompt").strip() for source in sources]
+    for source, text in zip(sources, texts, strict=True):
+        if not text or (known.prompt and len(text) > MAX_PROMPT_CHARS):
+            most = f"1 to {MAX_PROMPT_CHARS:,}" if known.prompt else "at least 1"
+            raise UsageError(f"{path}: prompt: {str(source)!r} has {len(text):,} characters; give {most}")
+    return ", ".join(map(str, sources)), "\n\n".join(texts)
 
 
 def _text(path: Path, data: dict[str, object], name: str) -> str | None:

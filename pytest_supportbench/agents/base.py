@@ -6,19 +6,21 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pytest_supportbench.secret_values import option_secrets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_supportbench.agents.spec import AgentSpec, OptionValue
     from pytest_supportbench.protocol import Observation, Step, ToolEntry, ToolInfo
 
 JSON: TypeAlias = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
 
 _SECRET: Final = re.compile(r"key|token|secret|password|passwd|credential|auth", re.IGNORECASE)
+_WITHIN: Final = r"""[^\s'"=:,;]"""
+"""A character that goes on with a path in a command; others begin or end one."""
+
 _USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@|^[^/@\s:]*:[^/@\s]*@")
 
 
@@ -124,8 +126,16 @@ class BaseAgent:
         """Find nothing wrong: an agent without a server or a file is always ready."""
 
     def fingerprint(self) -> dict[str, JSON]:
-        """Return kind and given options; kinds with a model add to it."""
-        return {"kind": self.spec.kind, "options": public_options(dict(self.spec.options))}
+        """Return kind, given options, and the prompt that an agent file declares; most kinds add to it."""
+        options = {
+            name: portable(value, self.root) if isinstance(value, str) else value
+            for name, value in self.spec.options
+        }
+        return {
+            "kind": self.spec.kind,
+            "options": public_options(options),
+            **declared_prompt(self.spec),
+        }
 
     def asker(self, case: Case) -> Callable[[Observation], Any]:  # noqa: ARG002 - kinds that need it override this
         """Return `reply`, which the subclass defines: every episode is alike."""
@@ -155,6 +165,31 @@ def public_options(options: dict[str, OptionValue]) -> dict[str, JSON]:
 def public_text(value: OptionValue) -> OptionValue:
     """Return a value without the user name and password that a URL in it may carry."""
     return _USERINFO.sub("***@", value) if isinstance(value, str) else value
+
+
+def declared_prompt(spec: AgentSpec) -> dict[str, JSON]:
+    """Return hash and place of the prompt that an agent file names, empty where it names none."""
+    if spec.prompt is None:
+        return {}
+    return {"prompt_sha256": sha256(spec.prompt), "prompt_path": spec.prompt_path}
+
+
+def portable(text: str, root: Path) -> str:
+    """Return a text with the paths below the root directory relative to it, so that two checkouts read alike."""
+    for folder in dict.fromkeys((root.absolute(), root.resolve())):
+        path = rf"(?<!{_WITHIN}){re.escape(str(folder))}(?:([/\\])(?={_WITHIN})|[/\\]?(?!{_WITHIN}))"
+        text = re.sub(path, lambda match: "" if match[1] else ".", text)
+    return text
+
+
+def file_digest(source: str | Path | None) -> str | None:
+    """Return the SHA-256 of a file, in hexadecimal, ``None`` where there is none.
+
+    CRLF counts as LF, since Git may write another machine's line ends.
+    """
+    if source is None or not Path(source).is_file():
+        return None
+    return hashlib.sha256(Path(source).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
 
 
 def sha256(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_supportbench.agents.base import BaseAgent
+from pytest_supportbench.agents.base import BaseAgent, file_digest
 from pytest_supportbench.agents.origin import source_of
-from pytest_supportbench.agents.python_callable import PythonAgent, file_digest, reply_of
+from pytest_supportbench.agents.python_callable import PythonAgent, reply_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ class CallableAgent(PythonAgent):
 
     def __init__(self, spec: AgentSpec, root: Path, value: Any) -> None:
         BaseAgent.__init__(self, spec, root)
-        self._digest = file_digest(source_of(value))
+        self._digest, self._code = file_digest(source_of(value)), None
         self._take(reply_of(spec, value))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import secrets
 import shlex
 import shutil
@@ -15,7 +14,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_supportbench.agents.base import JSON, BaseAgent
+from pytest_supportbench.agents.base import JSON, BaseAgent, file_digest, portable
 from pytest_supportbench.agents.process_tree import sweep, uninterrupted
 from pytest_supportbench.agents.processes import Ended, Flooded, LineProcess, Unasked
 from pytest_supportbench.agents.spec_secrets import hidden, public
@@ -76,15 +75,19 @@ class CommandAgent(BaseAgent):
         self._program()
 
     def fingerprint(self) -> dict[str, JSON]:
-        """Return kind, command, options, and the SHA-256 of each file in the root directory that the command names."""
-        return {**super().fingerprint(), "command": self._shown, "files_sha256": self._files}
+        """Return kind, command, options, and the SHA-256 of each file that the command names.
+
+        Paths below the root directory are relative to it, so that another checkout gives the same.
+        """
+        command = portable(self._shown, self.root)
+        return {**super().fingerprint(), "command": command, "files_sha256": self._files}
 
     def _digests(self) -> dict[str, JSON]:
         files: dict[str, JSON] = {}
         for word in self._words:
             path = self.root / word
             if path.is_file() and path.stat().st_size <= MAX_DIGEST_BYTES:
-                files[public(word)] = hashlib.sha256(path.read_bytes()).hexdigest()
+                files[portable(public(word), self.root)] = file_digest(path)
         return files
 
     def secrets(self) -> tuple[str, ...]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pytest_supportbench.agents.base import JSON, BaseAgent
+from pytest_supportbench.agents.base import JSON, BaseAgent, file_digest
 from pytest_supportbench.agents.framework_faults import cut_short, explain
 from pytest_supportbench.agents.prompting import render
 from pytest_supportbench.agents.python_callable import (
     attribute_of,
     broken,
-    file_digest,
     load_module,
     own_failure,
 )

@@ -40,9 +40,10 @@ class Kind:
     """What one kind of agent accepts.
 
     ``factory`` is ``module:attribute``, imported only when such an agent is made, and called with the spec
-    and the root directory. ``options`` of ``None`` means any keyword. ``prompt`` and ``headers`` tell whether an
-    agent file may set them. ``verbatim`` says that the whole rest of a spec is the target, question marks included,
-    so that options come from an agent file only.
+    and the root directory. ``options`` of ``None`` means any keyword. ``prompt`` tells whether the agent is sent the
+    prompt of an agent file, ``own_code`` that code of the user's reads one by itself, so that the file only declares
+    it. ``headers`` tells whether an agent file may set them. ``verbatim`` says that the whole rest of a spec is the
+    target, question marks included, so that options come from an agent file only.
     """
 
     factory: str
@@ -50,6 +51,7 @@ class Kind:
     example: str = ""
     options: Mapping[str, Option] | None = field(default_factory=dict)
     prompt: bool = False
+    own_code: bool = False
     headers: bool = False
     verbatim: bool = False
 
@@ -77,22 +79,26 @@ KINDS: Final[Mapping[str, Kind]] = {
         target="required",
         example="python:my_package.agent:reply",
         options=None,
+        own_code=True,
     ),
     "pydantic-ai": Kind(
         f"{_PACKAGE}.pydantic_ai_agent:PydanticAIAgent",
         target="required",
         example="pydantic-ai:my_package.agents:support",
+        own_code=True,
     ),
     "langchain": Kind(
         f"{_PACKAGE}.langchain_agent:LangChainAgent",
         target="required",
         example="langchain:my_package.graphs:support",
+        own_code=True,
     ),
     "http": Kind(
         f"{_PACKAGE}.http:HttpAgent",
         target="required",
         example="http://127.0.0.1:8000/reply",
         options=_HTTP,
+        own_code=True,
         headers=True,
         verbatim=True,
     ),
@@ -101,6 +107,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         target="required",
         example="https://support.example.com/reply",
         options=_HTTP,
+        own_code=True,
         headers=True,
         verbatim=True,
     ),
@@ -109,6 +116,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         target="required",
         example="command:python my_agent.py",
         options={"mcp": _MCP},
+        own_code=True,
         verbatim=True,
     ),
     "replay": Kind(

@@ -10,7 +10,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_supportbench.agents.base import JSON, BaseAgent
+from pytest_supportbench.agents.base import JSON, BaseAgent, file_digest
+from pytest_supportbench.agents.origin import source_of
 from pytest_supportbench.errors import (
     RESERVED_CAUSES,
     AgentFailure,
@@ -45,10 +46,10 @@ class PythonAgent(BaseAgent):
         super().__init__(spec, root)
         module_name, _, path = spec.target.partition(":")
         module = load_module(spec, module_name, root)
-        self._digest = file_digest(
-            getattr(module, "__file__", None)
-        )  # now: later the file may be another one
+        file = getattr(module, "__file__", None)
+        self._digest = file_digest(file)  # now: later the file may be another one
         found = attribute_of(spec, module, path, _SHAPES)
+        self._code = file_digest(_elsewhere(found, file))
         made = _made(spec, found)
         if made is not found and inspect.isroutine(found) and not callable(getattr(made, "reply", made)):
             raise _no_factory(spec, made)
@@ -94,17 +95,20 @@ class PythonAgent(BaseAgent):
             raise own_failure(error) from error
 
     def fingerprint(self) -> dict[str, JSON]:
-        """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none."""
-        return {**super().fingerprint(), "target": self.spec.target, "module_sha256": self._digest}
+        """Return kind, target, options and the SHA-256 of the module's file, ``None`` where it has none.
+
+        ``code_sha256`` is that of the file where the callable is written, if the module only imports it.
+        """
+        code: dict[str, JSON] = {"code_sha256": self._code} if self._code else {}
+        return {**super().fingerprint(), "target": self.spec.target, "module_sha256": self._digest, **code}
 
 
-def file_digest(source: str | None) -> str | None:
-    """Return the SHA-256 of a module's file, ``None`` where it has none."""
-    import hashlib  # noqa: PLC0415 - once a run
-
-    if source is None or not Path(source).is_file():
+def _elsewhere(value: Any, module: str | None) -> str | None:
+    """Return the file where a callable is written, decorators apart, ``None`` where that is its module's."""
+    source = source_of(inspect.unwrap(value) if inspect.isfunction(value) else value)
+    if source is None or (module is not None and Path(source).resolve() == Path(module).resolve()):
         return None
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    return source
 
 
 def private(observation: Observation) -> Observation:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.agents import make_agent
-from pytest_supportbench.agents.python_callable import file_digest
+from pytest_supportbench.agents.base import declared_prompt, file_digest
 from pytest_supportbench.cassette_key import digests
 from pytest_supportbench.errors import InfrastructureError
 
@@ -30,6 +30,15 @@ def digests_today(spec: AgentSpec, root: Path, source: str | None = None) -> tup
     ``source`` is the file of an object that Python code handed over. Raises nothing where the package, the server or
     the file is not there.
     """
+    found, words = _found(spec, root, source)
+    declared = digests({"kind": spec.kind, **declared_prompt(spec)})
+    if declared:
+        words = f"prompt and {words}" if found else f"prompt only: {words}"
+    return {**found, **declared}, words
+
+
+def _found(spec: AgentSpec, root: Path, source: str | None) -> tuple[dict[str, str], str]:
+    """Return the digests beside that of a declared prompt, and how far they go."""
     if spec.kind in _MODULES or source:
         digest = file_digest(source or _origin(spec.target.partition(":")[0], root))
         return ({"module_sha256": digest}, "module file only") if digest else ({}, "its module is not here")

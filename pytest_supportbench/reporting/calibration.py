@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_supportbench.agreement import Agreement
-from pytest_supportbench.calibration import Calibration, People
+from pytest_supportbench.annotators import People
+from pytest_supportbench.calibration import Calibration
 from pytest_supportbench.counted import counted
 from pytest_supportbench.judgements import Judged
 from pytest_supportbench.questions import MATCHER
@@ -26,10 +27,11 @@ def people_lines(found: People) -> Iterator[str]:
         yield from _coefficients(agreed)
 
 
-def rater_lines(found: Calibration) -> Iterator[str]:
+def rater_lines(calibration: Calibration) -> Iterator[str]:
     """Yield what one rater is worth, and why it is not calibrated where it is not."""
+    found = calibration.figures
     against = found.against_people
-    state = "calibrated" if found.calibrated else "UNCALIBRATED"
+    state = "calibrated" if calibration.calibrated else "UNCALIBRATED"
     yield clean(f"{found.name}: {state}")
     items, scenarios = counted(against.items, "item"), counted(against.clusters, "scenario")
     yield f"  against people        {items} of {scenarios}, twins counted as one"
@@ -37,7 +39,8 @@ def rater_lines(found: Calibration) -> Iterator[str]:
     yield f"  recall on passes      {_of(against.both, found.passes)}  {_interval(found.recall_on_passes)}"
     yield f"  recall on fails       {_of(against.neither, found.fails)}  {_interval(found.recall_on_fails)}"
     yield f"  severe false accepts  {found.severe}"
-    for reason in found.reasons:
+    yield f"  other false accepts   {found.disputed}, where annotators differed"
+    for reason in calibration.reasons:
         yield from wrapped(reason, "  not calibrated: ", "    ")
 
 

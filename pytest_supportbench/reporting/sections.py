@@ -63,9 +63,7 @@ def _share(dimension: DimensionScore) -> str:
     if dimension.share is None:
         return "–       no concepts to look for"
     found = sum(check.passed is True for check in dimension.checks)
-    return (
-        f"{dimension.share:.2f}    {found} of {len(dimension.checks)} concepts (uncalibrated, gates nothing)"
-    )
+    return f"{dimension.share:.2f}    {found} of {len(dimension.checks)} concepts (part of no verdict)"
 
 
 def _check(dimension: str, check: Check) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pytest_supportbench.comparison import Paired
 from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import replayed
 from pytest_supportbench.reporting.text import clean, wrapped
+from pytest_supportbench.statistics import INSTALL, missing_packages
 from pytest_supportbench.summary import AgentSummary, Share
 
 MAX_COLUMNS: Final = 4
@@ -115,9 +116,30 @@ def _changes(pair: Paired, *, verbose: bool) -> Iterator[str]:
     counts = f"{better} {len(pair.fixed)}, {worse} {len(pair.broken)}, both pass {pair.both_pass}, "
     mixed = f", equally mixed {pair.both_mixed}" if pair.both_mixed else ""
     yield f"    {counts}both fail {pair.both_fail}{mixed}"
+    yield from _sureness(pair)
     for label, names in ((better, pair.fixed), (worse, pair.broken)):
         shown = names if verbose else names[:MAX_IDS]
         left = len(names) - len(shown)
         more = f" … and {left} more; -v lists them all" if left else ""
         if names:
             yield from wrapped(f"{', '.join(shown)}{more}", f"    {label}: ", "      ")
+
+
+def _sureness(pair: Paired) -> Iterator[str]:
+    """Yield how sure the difference is, in numbers and then in words that say no more than these."""
+    test = pair.test
+    if test is None:
+        missing = " and ".join(missing_packages())
+        yield from wrapped(f"no interval and no test: these need {missing}; run: {INSTALL}", "    ", "      ")
+        return
+    low, high = 100 * test.interval.low, 100 * test.interval.high
+    holm = f", {test.adjusted:.2g} by Holm for {test.comparisons} comparisons" if test.comparisons > 1 else ""
+    text = f"95 % interval {low:+.1f} to {high:+.1f} points; p = {test.p_value:.2g}{holm} ({test.name}, two-sided)"
+    yield from wrapped(text, "    ", "      ")
+    if not test.differs:
+        yield "    this may be chance: no evidence of a difference"
+        return
+    word = "better" if pair.difference > 0 else "worse"
+    yield from wrapped(
+        f"evidence that {clean(pair.agent)} is {word} than {clean(pair.baseline)}", "    ", "      "
+    )

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from pytest_supportbench.comparison import Paired
 from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
+from pytest_supportbench.reporting.reliability import reliability_lines
 from pytest_supportbench.reporting.side_by_side import compared
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share, case_of
@@ -150,6 +151,8 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
                 sum(share.part == share.whole for share in summary.trials.values()), len(summary.trials)
             )
             yield f"  {'scenarios, in every trial':<28}{stable!s:>16}"
+        if summary.reliability is not None:
+            yield from reliability_lines(summary.reliability)
         yield ""
         yield from _shares("category", summary.categories)
         yield ""
@@ -245,10 +248,8 @@ def _usage(usage: Totals) -> str:
 
 def _explanation(summary: AgentSummary) -> Iterator[str]:
     if summary.explanation is not None:
-        yield (
-            f"  explanation: {summary.explanation:.2f} of concepts, "
-            "UNCALIBRATED phrase matcher; part of no score"
-        )
+        state = "calibrated" if summary.calibrated else "UNCALIBRATED"
+        yield f"  explanation: {summary.explanation:.2f} of concepts, {state} phrase matcher; part of no score"
 
 
 def _handed_off(summary: AgentSummary, *, verbose: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Explanation: the share of concepts that the delivered messages mention. Uncalibrated; it gates nothing."""
+"""Explanation: the share of concepts that the delivered messages mention. Part of no strict pass."""
 
 from __future__ import annotations
 

@@ -1,0 +1,73 @@
+"""A line now and then on long runs: how far it is, how it stands, how fast it goes, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+
+from pytest_supportbench.collector import CASE
+from pytest_supportbench.controller import ATTRIBUTE
+
+INTERVAL: Final = 30.0
+"""Seconds between two lines; a run that is shorter has none."""
+
+
+class Progress:
+    """Counts finished scenario items in the process that reports them, and tells of them while the run goes on."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._counts: Counter[str] = Counter()
+        self._done: set[str] = set()
+        self._total = 0
+        self._started = self._told = 0.0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Count what will run; under xdist the workers know it."""
+        self._total = sum(CASE in item.stash for item in session.items)
+        self._started = self._told = time.monotonic()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Take the number of items from a worker; all of them collect the same."""
+        self._total = len(ids)
+        self._started = self._told = time.monotonic()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count an item that brings a verdict, and tell when it is time."""
+        rows = getattr(report, ATTRIBUTE, {}).get("rows", ())
+        if not rows or report.nodeid in self._done:
+            return
+        self._done.add(report.nodeid)
+        self._counts[rows[-1]["verdict"]] += 1
+        now = time.monotonic()
+        if now - self._told >= INTERVAL:
+            self._told = now
+            self._tell(line(self._counts, self._total, now - self._started))
+
+    def _tell(self, text: str) -> None:
+        reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and reporter.verbosity >= 0:
+            reporter.write_line(f"\n{text}")
+
+
+def line(counts: Counter[str], total: int, seconds: float) -> str:
+    """Return where a run stands; ``seconds`` have passed since it began. The time left is by the mean pace so far."""
+    done = counts.total()
+    pace = done / seconds
+    verdicts = ", ".join(f"{counts[name]} {name}" for name in ("passed", "failed", "error") if counts[name])
+    left = max(0, total - done) / pace
+    rate = f"{pace:.1f} a second" if pace >= 1 else f"{60 * pace:.1f} a minute"
+    return f"supportbench: {done} of {total}: {verdicts}; {rate}, about {_duration(left)} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004 - an hour

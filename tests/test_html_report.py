@@ -1,0 +1,517 @@
+"""The HTML report without a browser: what its banner says in every situation, and what is in the written file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import re
+import shlex
+from dataclasses import replace
+from types import SimpleNamespace
+
+import html_reports
+import pytest
+import scipy.stats
+import statsmodels.stats.api
+from hypothesis import given
+from hypothesis import strategies as st
+from projects import DARK, agent, last_run, project, start
+
+from pytest_supportbench import html_report
+from pytest_supportbench.cli import main
+from pytest_supportbench.gate import Decision
+from pytest_supportbench.judged import Judged
+from pytest_supportbench.reporting.html.document import finished
+from pytest_supportbench.reporting.html.episodes import BLOCK, Stake, blocks, cut, packed
+from pytest_supportbench.reporting.html.verdict import verdict
+from pytest_supportbench.statistics import Interval
+from pytest_supportbench.thresholds import Measured
+
+PRELOADED = (scipy.stats, statsmodels.stats.api)
+
+HTML = ("--html=report.html", "--self-contained-html")
+
+
+def row(state="passed", **changes):
+    return {"verdict": state, "attempt": 1, "replayed": "no", "customer_simulated": False, **changes}
+
+
+def shown(rows, judged=None, *, stopped=False, planned=0, failed_otherwise=0, mistakes=None):
+    """Return the verdict's word and tone, and all that it says."""
+    found = verdict(
+        rows,
+        judged,
+        stopped=stopped,
+        planned=planned or len(rows),
+        failed_otherwise=failed_otherwise,
+        mistakes=mistakes or {},
+    )
+    return found.word, found.tone, " ".join((found.sentence, *found.warnings))
+
+
+def gated(decided="PASS", *, missed=None, unknown="", **changes):
+    """Return a judgement; ``missed`` says whether there is a threshold, and whether it is missed."""
+    measured = ()
+    if missed is not None:
+        share = Interval(0.5, 0.4, 0.6) if missed else Interval(0.9, 0.8, 1.0)
+        measured = (Measured("strict", 0.7, 5 if missed else 9, 10, share, "point", unknown=unknown),)
+    decision = Decision(decided, (), ()) if decided else None
+    return replace(Judged("a", decision, measured, complete=True), **changes)
+
+
+P, F, E = row(), row("failed"), row("error")
+
+
+@pytest.mark.parametrize(
+    ("rows", "judged", "changes", "look", "text"),
+    [
+        ([P, P], None, {}, ("PASSED", "good"), "All 2 episodes passed"),
+        ([P, F], None, {}, ("FAILED", "bad"), "1 of 2 scored episodes failed"),
+        ([F, E], None, {}, ("FAILED", "bad"), "1 episode not scored"),
+        ([P, E], None, {}, ("NO VERDICT", "unsure"), "others were not scored"),
+        ([E, E], None, {}, ("NO VERDICT", "unsure"), "All 2 episodes ended in infrastructure errors"),
+        ([], None, {}, ("NOTHING WAS RUN", "unsure"), "says nothing of any agent"),
+        (
+            [P],
+            None,
+            {"stopped": True, "planned": 9},
+            ("INCOMPLETE", "unsure"),
+            "1 episode reported, of 9 tests",
+        ),
+        ([F], None, {"stopped": True, "planned": 9}, ("FAILED", "bad"), "stopped early"),
+        ([P], None, {"failed_otherwise": 1}, ("FAILED", "bad"), "1 failure beside the scenarios"),
+        ([P, E], None, {"failed_otherwise": 2}, ("FAILED", "bad"), "2 failures beside the scenarios"),
+        (
+            [P],
+            None,
+            {"mistakes": {"no such agent": 3}},
+            ("INCOMPLETE", "unsure"),
+            "Not run, 3 tests: no such agent",
+        ),
+        ([], None, {"mistakes": {"no agent": 1}}, ("NOTHING WAS RUN", "unsure"), "Not run, 1 test: no agent"),
+        (
+            [row(replayed="all"), P],
+            None,
+            {},
+            ("PASSED", "good"),
+            "1 episode replayed: the agent was not asked now",
+        ),
+        ([row(customer_simulated=True)], None, {}, ("PASSED", "good"), "another run may go otherwise"),
+        ([row(attempt=2), P], None, {}, ("PASSED", "good"), "1 episode tried more than once"),
+        ([P, F], gated(), {}, ("PASS", "good"), "The gate says"),
+        ([F], gated("REGRESSED"), {}, ("REGRESSED", "bad"), "got worse"),
+        ([F], gated("INCONCLUSIVE"), {}, ("INCONCLUSIVE", "unsure"), "The gate says"),
+        ([P], gated(missed=True), {}, ("FAILED", "bad"), "a share is below its threshold"),
+        ([P], gated(missed=False), {}, ("PASS", "good"), "The gate says"),
+        ([P], gated("REGRESSED", missed=True), {}, ("REGRESSED", "bad"), "The gate says"),
+        ([P], gated("INCONCLUSIVE", missed=True), {}, ("FAILED", "bad"), "a share is below its threshold"),
+        ([P], gated("", missed=True), {}, ("FAILED", "bad"), "a share is below its threshold"),
+        ([P], gated("", missed=False), {}, ("PASS", "good"), "every share reaches its threshold"),
+        ([P], gated("", missed=False, unknown="nobody rated"), {}, ("INCONCLUSIVE", "unsure"), "cannot tell"),
+        ([P], gated("", missed=False, complete=False), {}, ("INCONCLUSIVE", "unsure"), "cannot tell"),
+        ([P], gated("", missed=True, part=(1, 3)), {}, ("INCONCLUSIVE", "unsure"), "shard 1/3"),
+        ([P], gated(), {"stopped": True}, ("INCOMPLETE", "unsure"), "stopped early"),
+        ([P], gated(), {"failed_otherwise": 1}, ("FAILED", "bad"), "1 failure beside the scenarios"),
+        ([P], gated("INCONCLUSIVE"), {"failed_otherwise": 1}, ("FAILED", "bad"), "beside the scenarios"),
+        ([P], gated(), {"mistakes": {"no agent": 1}}, ("INCOMPLETE", "unsure"), "could not be run"),
+    ],
+)
+def test_the_banner_says_what_a_run_means(rows, judged, changes, look, text):
+    """Nothing looks good that the exit status calls otherwise, and what makes a verdict doubtful is said beside it."""
+    found = shown(rows, judged, **changes)
+    assert found[:2] == look
+    assert text in found[2]
+
+
+TEXT = st.text(st.characters(exclude_categories=[]), max_size=60)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def replaced(value):
+    """Return a value as UTF-8 can say it: half a surrogate pair is a question mark."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [replaced(item) for item in value]
+    return (
+        {replaced(key): replaced(item) for key, item in value.items()} if isinstance(value, dict) else value
+    )
+
+
+@given(JSON)
+def test_what_is_packed_comes_back(value):
+    """Whatever text an episode has, the browser unpacks the same; the packed form has no letter that markup needs."""
+    text = packed(value)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", text)
+    assert html_reports.unpacked(text) == replaced(value)
+
+
+@given(st.text(max_size=300), st.integers(min_value=0, max_value=200))
+def test_a_cut_text_says_how_much_is_gone(text, limit):
+    """A text within its bound stays as it is; a longer one keeps its beginning and counts the rest."""
+    found = cut(text, limit)
+    if len(text) <= limit:
+        assert found == text
+    else:
+        assert found == f"{text[:limit]}… [{len(text) - limit:,} more characters in the results file]"
+
+
+@given(st.lists(st.integers(min_value=0, max_value=4), max_size=2 * BLOCK + 5))
+def test_blocks_hold_each_story_once_with_what_was_at_stake(cases):
+    """Each story is in one block, in order, at most so many to a block, and finds its scenario's stake there."""
+    stakes = {f"desk/{case}": Stake("p", "code", f"case {case}", (), "cus_1", "", ()) for case in range(4)}
+    stories = [(f"key {number}", f"desk/{case}", {"case": case}) for number, case in enumerate(cases)]
+    made = [(keys, html_reports.unpacked(block)) for keys, block in blocks(stories, stakes)]
+    assert [key for keys, _ in made for key in keys] == [key for key, _, _ in stories]
+    assert all(len(keys) <= BLOCK for keys, _ in made)
+    assert len(made) == -(-len(cases) // BLOCK)
+    for keys, block in made:
+        assert list(block["episodes"]) == keys
+        wanted = {story["stake"] for story in block["episodes"].values()} & stakes.keys()
+        assert block["stakes"].keys() == wanted
+
+
+def test_a_story_is_bounded():
+    """A tool result of a megabyte and a message of 200 kB do not get into the file whole."""
+    call = {
+        **dict.fromkeys(("turn", "fault", "status", "effect", "committed", "handoff", "at"), 1),
+        "tool": "t" * 9_000,
+        "arguments": {"a": "x" * 90_000},
+        "result": ["x" * 1_000_000],
+        "error": None,
+    }
+    turn = {
+        "action": "answer",
+        "message": "m" * 200_000,
+        "asks_for": [],
+        "delivered": True,
+        "customer_reply": "r" * 200_000,
+        "invalid_reply": {"reason": "r" * 9_000, "excerpt": "e" * 9_000},
+    }
+    line = {
+        **dict.fromkeys(("expected_escalation", "attempt", "replayed", "ending", "explanation"), "x"),
+        "dimensions": {},
+        "turns": [turn],
+        "calls": [call],
+        "faults": [],
+        "usage": None,
+        "output": "o" * 90_000,
+        "changes": [{"path": "p" * 9_000, "before": None, "after": "x" * 90_000}],
+        "timing": {"seconds": 1},
+        "failure": "f" * 90_000,
+        "error": {"cause": "c" * 9_000},
+    }
+    told = html_report_story(line, {"permitted": "p" * 9_000, "observed": "o" * 9_000})
+    assert len(str(told)) < 450_000
+    assert "more characters in the results file" in told["calls"][0]["result"]
+
+
+def html_report_story(line, paths):
+    from pytest_supportbench.reporting.html.episodes import story  # noqa: PLC0415 - a name that tests use too
+
+    return story(line, paths, "pytest x")
+
+
+def policy_of(text):
+    return re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+
+
+@given(st.text("ab\n 'é<>&;", max_size=40), st.text("xy\n =(){}", min_size=1, max_size=40))
+def test_the_policy_allows_the_two_programs_only(ours, theirs):
+    """The policy has the hash of each program as the browser computes it, and no other way for a script to run."""
+    page = f'<html><head><meta charset="utf-8"/></head><main><script>{ours}</script></main>'
+    page += f'<footer><div data-jsonblob="x"></div><script>{theirs}</script></footer></html>'
+    text = finished(page, ours)
+    hashes = {
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (ours, theirs) if part
+    }
+    (scripts,) = [part for part in policy_of(text).split("; ") if part.startswith("script-src")]
+    assert set(scripts.split()[1:]) == {f"'sha256-{value}'" for value in hashes}
+    assert policy_of(text).startswith("default-src 'none'")
+    assert text.count('<html lang="en">') == 1
+    assert "width=device-width" in text
+    assert text.index("Content-Security-Policy") < text.index("<script")
+
+
+@pytest.fixture
+def report(pytester, plain):
+    """Return a function that runs pytest with an HTML report, and returns it read back."""
+
+    def report(*args):
+        plain(*HTML, *args)
+        return html_reports.read(pytester.path / "report.html")
+
+    return report
+
+
+def test_a_report_tells_what_was_run_and_what_failed(pytester, report):
+    """Verdict, counts with intervals, the table, each episode's story, and the setup are in one file, in bounds."""
+    project(pytester, range(1, 5))
+    page = report(agent("odd"))
+    tone, word, text = page.banner
+    assert (tone, word) == ("bad", "FAILED")
+    assert "2 of 4 scored episodes failed" in text
+    assert "python-desk_agents-odd 2/4 (50 %), 95 % interval 15 to 85 %; on desk 1.0." in text
+    assert page.outcomes == {"TB-001": "passed", "TB-002": "failed", "TB-003": "passed", "TB-004": "failed"}
+    (failed,) = (row for row in page.rows if row["name"] == "TB-002")
+    assert failed["area"] == "billing"
+    assert failed["dimensions"] == [0, 1, 1, 0]
+    assert failed["class"] == "abandoned"
+    told = page.stories[failed["key"]]
+    assert told["command"] == f"pytest desk/case002.scenario.yaml::TB-002 {agent('odd')}"
+    assert [turn["message"] for turn in told["turns"]] == ["No."]
+    stake = page.stakes[told["stake"]]
+    assert stake["message"] == "When are you open? case 2"
+    assert stake["customer"] == "cus_1"
+    assert stake["policies"][0][0] == "hours"
+    assert "root hash of desk" in page.main
+    assert last_run(pytester).run["suites"][0]["sha256"] in page.main
+    assert "UNCALIBRATED" in page.main
+
+
+def test_the_command_of_a_story_runs_it_again(pytester, report, plain):
+    """What a reader copies from a story runs that episode's item, and nothing else."""
+    project(pytester, [1, 2])
+    page = report(agent("odd"), agent("bad"))
+    (key,) = [row["key"] for row in page.rows if row["name"] == "TB-002[python-desk_agents-odd]"]
+    words = shlex.split(page.stories[key]["command"])
+    assert words[0] == "pytest"
+    plain(*words[1:]).assert_outcomes(failed=1)
+    assert {(line["scenario"], line["agent"]) for line in last_run(pytester).episodes} == {
+        ("TB-002", "python-desk_agents-odd")
+    }
+
+
+def test_two_workers_report_the_same(pytester, report):
+    """With ``-n 2`` the page has the same rows and stories, times and order apart."""
+    project(pytester, range(1, 5))
+    one, two = report(agent("odd")), report(agent("odd"), "-n", "2")
+    assert two.banner == one.banner
+    assert two.outcomes == one.outcomes
+    assert two.stories.keys() == one.stories.keys()
+    assert two.stakes == one.stakes
+
+
+FLAKY = """
+    import pathlib
+
+    def flaky(observation):
+        seen = pathlib.Path(f"seen-{case(observation)}")
+        first = not seen.exists()
+        seen.touch()
+        return BAD if first and case(observation) == 2 else GOOD
+"""
+
+
+def test_after_reruns_the_last_attempt_is_shown_and_said(pytester, report):
+    """An episode that passed only when it was tried again is shown as it ended, and the banner says so."""
+    project(pytester, [1, 2], FLAKY)
+    page = report(agent("flaky"), "--reruns=1")
+    assert page.banner[1] == "PASSED"
+    assert "1 episode tried more than once" in page.banner[2]
+    assert page.outcomes == {"TB-001": "passed", "TB-002": "passed"}
+    (again,) = (page.stories[row["key"]] for row in page.rows if row["name"] == "TB-002")
+    assert again["attempt"] == 2
+    assert again["turns"][0]["message"] == "We are open from nine to five."
+
+
+def test_a_crashed_worker_is_no_pass(pytester, report):
+    """An agent that kills its worker leaves no story; the banner says that something beside the scenarios failed."""
+    crash = "def killer(observation):\n    return os._exit(1) if case(observation) == 2 else GOOD\n"
+    project(pytester, range(1, 5), crash)
+    page = report(agent("killer"), "-n", "2", "--supportbench-concurrency=1")
+    assert page.banner[:2] == ("bad", "FAILED")
+    assert "1 failure beside the scenarios" in page.banner[2]
+    assert "TB-002" not in page.outcomes
+    assert "passed" in page.outcomes.values()
+    assert "crashed while running 'desk/case002.scenario.yaml::TB-002'" in page.banner[2]
+
+
+def test_no_test_at_all_is_no_verdict(pytester, report):
+    """Where every scenario was deselected the page is there, and says that nothing was run."""
+    project(pytester, [1])
+    page = report(agent("good"), "-k", "nothing-like-this")
+    assert page.banner[:2] == ("unsure", "NOTHING WAS RUN")
+    assert page.rows == []
+
+
+def test_only_errors_say_nothing_of_the_agent(pytester, report):
+    """A server that refuses connections gives no verdict; each episode names the cause and what to do about it."""
+    project(pytester, [1, 2])
+    page = report(f"--supportbench-agent={DARK}")
+    assert page.banner[:2] == ("unsure", "NO VERDICT")
+    assert "All 2 episodes ended in infrastructure errors" in page.banner[2]
+    assert set(page.outcomes.values()) == {"error"}
+    assert {story["error"]["cause"] for story in page.stories.values()} == {"connection_refused"}
+    assert "connection_refused, 2 episodes" in page.main
+
+
+def test_an_incomplete_run_says_so(pytester, report):
+    """After ``-x`` the banner tells how many of how many tests the counts are of."""
+    project(pytester, range(1, 6))
+    page = report(agent("odd"), "-x")
+    assert page.banner[:2] == ("bad", "FAILED")
+    assert "The run stopped early: 2 episodes reported, of 5 tests to run" in page.banner[2]
+    assert len(page.rows) == 2
+
+
+def test_a_missing_agent_is_told_in_the_banner(pytester, report):
+    """A mistake in how the run was called is no verdict on anything."""
+    project(pytester, [1])
+    page = report("--supportbench-agent=python:desk_agents:nobody")
+    assert page.banner[:2] == ("unsure", "NOTHING WAS RUN")
+    assert "Not run, 1 test" in page.banner[2]
+    assert "nobody" in page.banner[2]
+
+
+CHANGING = """
+    def changing(observation):
+        return BAD if str(case(observation)) in os.environ.get("BROKEN", "").split(",") else GOOD
+"""
+
+
+def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
+    """The outcome column tells new failures from old ones, what was fixed, and what is in quarantine."""
+    project(pytester, range(1, 7), CHANGING)
+    monkeypatch.setenv("BROKEN", "2,3")
+    plain(agent("changing"), "--supportbench-trials=2", "--supportbench-results=before.jsonl")
+    assert main(["baseline", "set", str(pytester.path / "before.jsonl"), "baseline.json"]) == 0
+    (pytester.path / "quarantine.yaml").write_text(
+        "quarantine: [{scenario: TB-005, owner: Ann, reason: being mended, expires: 2999-12-31}]\n",
+        encoding="utf-8",
+    )
+    options = (agent("changing"), "--supportbench-trials=2", "--supportbench-baseline=baseline.json")
+    unchanged = report(*options)
+    assert unchanged.banner[:2] == ("good", "PASS")
+    assert "against the baseline baseline.json" in unchanged.banner[2]
+    assert unchanged.outcomes["TB-002[1]"] == "failed as before"
+    monkeypatch.setenv("BROKEN", "3,4,5")
+    page = report(*options, "--supportbench-quarantine=quarantine.yaml")
+    assert page.banner[:2] == ("bad", "REGRESSED")
+    found = {name[:6]: outcome for name, outcome in page.outcomes.items()}
+    assert found == {
+        "TB-001": "passed",
+        "TB-002": "fixed",
+        "TB-003": "failed as before",
+        "TB-004": "new failure",
+        "TB-005": "quarantine",
+        "TB-006": "passed",
+    }
+    blocking = page.main.partition("What stands against it")[2].partition("How good is it")[0]
+    assert "TB-004" in blocking
+
+
+def test_a_missed_threshold_fails_what_the_baseline_passes(pytester, report):
+    """The threshold's share and interval stand under the banner."""
+    project(pytester, range(1, 5))
+    page = report(agent("odd"), "--supportbench-fail-under=strict=0.9")
+    assert page.banner[:2] == ("bad", "FAILED")
+    assert "✗ strict: 0.500 (2/4), 95 % interval" in page.main
+
+
+def test_two_agents_are_compared_flips_first(pytester, report):
+    """The comparison comes before either agent's own part, and names what was broken as links."""
+    project(pytester, range(1, 4))
+    page = report(agent("good"), agent("odd"))
+    before = page.main.partition("Agent – python-desk_agents-good")[0]
+    assert "python-desk_agents-odd against python-desk_agents-good" in before
+    assert "broken (1): TB-002" in before
+    assert 'href="#TB-002"' in page.text
+    assert "may be chance" in before
+    assert len(page.rows) == 6
+
+
+OWN = """
+    def test_own(supportbench):
+        assert supportbench.run("desk/case001.scenario.yaml").score.strict
+
+    def test_other():
+        assert 1 + 1 == 3
+"""
+
+
+def test_the_users_own_tests_stay_pytest_htmls(pytester, report):
+    """Tests beside the scenarios are listed by pytest-html and no rows of ours; one that fails is no pass."""
+    project(pytester, [1])
+    pytester.makepyfile(test_own=OWN)
+    page = report(agent("good"))
+    assert page.banner[:2] == ("bad", "FAILED")
+    assert "1 failure beside the scenarios" in page.banner[2]
+    assert list(page.outcomes) == ["TB-001"]
+    blob = page.text.partition("data-jsonblob=")[2]
+    assert "test_own.py::test_own" in blob
+    assert "assert (1 + 1) == 3" in blob
+
+
+def test_with_assets_beside_it_the_file_is_the_same_page(pytester, plain):
+    """Without ``--self-contained-html`` the style sheet is a file of its own, which the policy allows."""
+    project(pytester, [1])
+    plain(agent("good"), "--html=out/report.html")
+    page = html_reports.read(pytester.path / "out" / "report.html")
+    assert page.banner[1] == "PASSED"
+    assert (pytester.path / "out" / "assets" / "style.css").exists()
+    assert "'self'" in policy_of(page.text).partition("style-src")[2].partition(";")[0]
+
+
+def test_a_project_without_scenarios_gets_pytest_htmls_file(pytester, plain):
+    """Where no scenario and no agent is, our plugin changes nothing in the file but the list of plugins."""
+    pytester.makepyfile("def test_one():\n    print('<b>')\n\ndef test_two():\n    assert 0\n")
+
+    def written(*args):
+        plain(*HTML, *args)
+        text = (pytester.path / "report.html").read_text(encoding="utf-8")
+        text = re.sub(r"on [\w-]+ at [\d:]+ by", "on DAY at TIME by", text)
+        text = re.sub(r", &#34;supportbench&#34;: &#34;[^&]*&#34;", "", text)
+        return re.sub(r"took \d+ ms|\d+ ms", "MS", text)
+
+    with_us, without = written(), written("-p", "no:supportbench")
+    assert "Content-Security-Policy" not in with_us
+    assert re.sub(r"pytest.supportbench.*?,", "", with_us) == re.sub(r"pytest.supportbench.*?,", "", without)
+
+
+def test_a_missing_package_is_named_with_the_extra(monkeypatch):
+    """Without drawsvg the run does not begin, and the message says what to install."""
+    known = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "drawsvg" else known(name))
+    manager = SimpleNamespace(hasplugin=lambda _: True)
+    config = SimpleNamespace(getoption=lambda *_: "report.html", pluginmanager=manager)
+    with pytest.raises(pytest.UsageError, match=r"drawsvg.*pip install 'pytest-supportbench\[html\]'"):
+        html_report.register_html(config, None)
+
+
+def test_pytest_html_may_be_off(pytester, plain):
+    """With ``-p no:html`` scenarios run as ever."""
+    project(pytester, [1])
+    plain("-p", "no:html", agent("good")).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("taken", "is a folder"), ("file.txt/report.html", "is no folder")]
+)
+def test_a_path_that_cannot_be_written_is_told_before_the_run(pytester, path, why):
+    """Where there can be no such file the run does not begin, and nothing shows a traceback."""
+    project(pytester, [1])
+    (pytester.path / "taken").mkdir()
+    (pytester.path / "file.txt").touch()
+    run = start(pytester, agent("good"), f"--html={path}", "--self-contained-html")
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 4, out + err
+    assert f"ERROR: --html={path}: " in err
+    assert why in err
+    assert "Traceback" not in out + err
+    assert not (pytester.path / ".supportbench").exists()
+
+
+def test_the_file_stays_small(pytester, plain):
+    """An episode adds at most 5 kB, its transcript compressed."""
+    sizes = {}
+    for count in (5, 45):
+        project(pytester, range(1, count + 1))
+        plain(agent("bad"), *HTML)
+        sizes[count] = (pytester.path / "report.html").stat().st_size
+    assert (sizes[45] - sizes[5]) / 40 < 5_000

@@ -1,0 +1,49 @@
+"""The line that tells now and then how far a long run is."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from projects import project
+
+from pytest_supportbench import progress
+
+
+@pytest.mark.parametrize(
+    ("counts", "total", "seconds", "told"),
+    [
+        (
+            {"passed": 80, "failed": 39, "error": 1},
+            1000,
+            30.0,
+            "supportbench: 120 of 1000: 80 passed, 39 failed, 1 error; 4.0 a second, about 4 min left",
+        ),
+        ({"failed": 1}, 2, 40.0, "supportbench: 1 of 2: 1 failed; 1.5 a minute, about 40 s left"),
+        ({"passed": 1}, 500, 60.0, "supportbench: 1 of 500: 1 passed; 1.0 a minute, about 8 h 19 min left"),
+        ({"passed": 3}, 3, 1.0, "supportbench: 3 of 3: 3 passed; 3.0 a second, about 0 s left"),
+    ],
+)
+def test_the_line_tells_counts_pace_and_time_left(counts, total, seconds, told):
+    """The time left is what the mean pace so far makes of the items that are left."""
+    assert progress.line(Counter(counts), total, seconds) == told
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["plain", "xdist"])
+def test_a_long_run_tells_how_far_it_is(pytester, monkeypatch, options):
+    """Every item of three is told where no time must pass between two lines; with -q none."""
+    project(pytester, range(1, 4))
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    run = pytester.runpytest(
+        "desk", "--supportbench-agent=python:desk_agents:odd", "-p", "no:cacheprovider", *options
+    )
+    run.stdout.re_match_lines([r"supportbench: 3 of 3: 2 passed, 1 failed; .* left"])
+    quiet = pytester.runpytest("desk", "--supportbench-agent=python:desk_agents:odd", "-q", *options)
+    quiet.stdout.no_re_match_line(r"supportbench: \d of 3")
+
+
+def test_a_short_run_tells_nothing(pytester):
+    """A run of less than half a minute needs no such line."""
+    project(pytester, range(1, 4))
+    run = pytester.runpytest("desk", "--supportbench-agent=python:desk_agents:odd")
+    run.stdout.no_re_match_line(r"supportbench: \d of 3")
