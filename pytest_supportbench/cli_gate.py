@@ -107,7 +107,9 @@ def _read(path: Path) -> tuple[Evidence, ...]:
         raise UsageError(msg) from error
     if '"supportbench_baseline"' in start:
         return (read_baseline(path),)
-    return evidence(read_whole(path), str(path))
+    found = evidence(read_whole(path), str(path))
+    # The run line names agents that a fixture took the place of, or that only the user's own tests asked.
+    return tuple(item for item in found if item.cases) or found
 
 
 def _one(path: Path, agent: str | None) -> Evidence:

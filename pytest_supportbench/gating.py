@@ -197,7 +197,9 @@ class Gate:
             names = ", ".join(sorted(item.agent for item in found))
             one_by_one = "and a gated run judges one; run them one by one"
             several = f"the run has {len(found)} agents ({names}), {one_by_one}" if found else ""
-            return nothing_judged(several or lost or "no scenario was run", around, names, skipped)
+            return nothing_judged(
+                several or (lost if run is None else "") or "no scenario was run", around, names, skipped
+            )
         options = self._options
         by = Yardstick(options.baseline, options.rules, options.quarantine, options.today, options.thresholds)
         notes = [self.unconfirmed] if self.unconfirmed else ()

@@ -127,6 +127,11 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     return collected
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let garbage collection go on where scenarios were collected outside of a session's collection."""
+    garbage.resume(config)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]

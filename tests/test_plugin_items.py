@@ -235,6 +235,7 @@ def test_marks_from_a_conftest_apply(plain, pytester):
 
 def test_garbage_collection_goes_on_after_collecting(plain, pytester):
     """It pauses while scenarios are collected and is on again in tests, also where a file was broken."""
+    gc.enable()  # whatever an earlier test of this process left
     project(pytester, [1])
     pytester.makepyfile(
         "import gc\n\ndef test_on():\n    assert gc.isenabled()\n    assert gc.get_freeze_count()\n"

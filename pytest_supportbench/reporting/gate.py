@@ -209,7 +209,7 @@ def decision_markdown(
             "|---|---|---|---|---|---|",
             f"| {' | '.join(cells)} |",
         ]
-    for step in ("scenarios", "aggregate", "dimensions", "areas"):
+    for step in ("quarantine", "scenarios", "aggregate", "dimensions", "areas"):
         texts = [reason.text for reason in decision.reasons if reason.step == step and not reason.blocks]
         if texts:
             lines += ["", f"{STEPS[step].capitalize()}:", "", *(f"- {markdown_text(text)}" for text in texts)]

@@ -94,7 +94,7 @@
   function choices(id, values, shown) {
     const select = byId(id);
     for (const value of values) select.append(el("option", { value }, shown ? shown(value) : words(value)));
-    select.closest("label").hidden = values.length < 2 && id !== "sb-violation";
+    select.closest("label").hidden = values.length < 2 && !["sb-violation", "sb-dimension"].includes(id);
     if (!values.length) select.closest("label").hidden = true;
   }
 
@@ -389,7 +389,7 @@
         list.append(el("li", {}, ...mark(passed === null ? null : passed ? 1 : 0), ` ${id}: `, el("bdi", {}, actual),
           el("span", { class: "sb-why" }, " (expected ", el("bdi", {}, expected), "; ", el("bdi", {}, reason), ")")));
       }
-      const note = name === "explanation" ? " (uncalibrated, counts for nothing)" : "";
+      const note = name === "explanation" ? " (apart, in no strict pass)" : "";
       return el("div", {}, el("h4", {}, words(name) + note), list);
     });
     const rest = el("details", {}, el("summary", {}, "Every check with its reason"));
