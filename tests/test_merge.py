@@ -652,7 +652,10 @@ CHANGES = {
     "another scenario": (one_hash, "its scenario_sha256 is another one than that of"),
     "a verdict": (one_verdict, "its verdict is passed, and its dimensions say otherwise"),
     "an error": (with_error, "and it has an error"),
-    "counted violations": (in_summary("agents", 0, "violations", to={}), "do not add up"),
+    "counted violations": (
+        in_summary("agents", 0, "violations", to={"unauthorised_write": 99}),
+        "do not add up",
+    ),
     "counted classes": (in_summary("agents", 0, "escalation", "classes", to={}), "do not add up"),
     "counted tokens": (in_summary("agents", 0, "usage", "retries", to=3), "do not add up"),
     "counted explanation": (in_summary("agents", 0, "explanation", "mean_share", to=0.9), "do not add up"),
