@@ -14,6 +14,7 @@ from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.evidence import CaseEvidence, Conditions, Evidence, shared_fingerprint
 from pytest_supportbench.findings import dotted
+from pytest_supportbench.strict_json import unique_keys
 from pytest_supportbench.validation import explain
 
 VERSION: Final = 1
@@ -71,7 +72,7 @@ def read_baseline(path: Path) -> Evidence:
             raw = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
         if len(raw) > MAX_BYTES:
             raise UsageError(f"{path}: has more than {MAX_BYTES:,} bytes, which no baseline has; {AGAIN}")
-        data = json.loads(raw.decode(), object_pairs_hook=_mapping, parse_constant=_refuse)
+        data = json.loads(raw.decode(), object_pairs_hook=unique_keys, parse_constant=_refuse)
         stored = StoredBaseline.model_validate(data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read as a baseline ({error.strerror}); {AGAIN}") from error
@@ -92,17 +93,6 @@ def read_baseline(path: Path) -> Evidence:
         cases={(case.suite, case.scenario): _case(case) for case in stored.scenarios},
         complete=True,
     )
-
-
-def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. Raises `ValueError` for a key that is there twice, of which one would be lost."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"the key {twice[:60]!r} is there twice in one object"
-        raise ValueError(msg)
-    return found
 
 
 def _refuse(number: str) -> NoReturn:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.protocol import Frozen, ToolEntry, Turn, Unreadable, Usage
+from pytest_supportbench.strict_json import refuse_deep, unique_keys
 
 MAX_BYTES: Final = 20_000_000
 """A file with hundreds of trials takes less; a larger one is no cassette and is not read."""
@@ -27,9 +28,6 @@ REMEDY: Final = "restore the file, or delete it and record again"
 
 _DEVICES: Final = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 """What Windows takes for no file."""
-
-MAX_DEPTH: Final = 100
-"""Replies are nested less deeply by far; what is deeper could not be walked by everything that reads it."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -157,8 +155,8 @@ def read(path: Path, model: type[M]) -> M | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _broken(path, f"it has more than {MAX_BYTES:,} bytes")
-        data = loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_no_number)
-        _refuse_deep(data)
+        data = loads(path.read_bytes(), object_pairs_hook=unique_keys, parse_constant=_no_number)
+        refuse_deep(data)
         return model.model_validate(data)
     except FileNotFoundError:
         return None
@@ -180,22 +178,6 @@ def read(path: Path, model: type[M]) -> M | None:
 
 def _broken(path: Path, what: str, where: str = "") -> UsageError:
     return UsageError(f"{path}{where}: this file of a cassette cannot be used: {what}; {REMEDY}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("an object has a key twice")
-    return result
-
-
-def _refuse_deep(value: Any, depth: int = 0) -> None:
-    """Raise `RecursionError` where JSON data is nested beyond `MAX_DEPTH`."""
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _refuse_deep(item, depth + 1)
 
 
 def _no_number(text: str) -> Any:
@@ -235,7 +217,7 @@ def change(path: Path, changed: Callable[[], Mapping[str, Any]]) -> None:
 def _encoded(path: Path, value: Mapping[str, Any]) -> bytes:
     """Return what stands in a file. Raises `UsageError` for what `read` would refuse."""
     try:
-        _refuse_deep(value)
+        refuse_deep(value)
         text = dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     except (RecursionError, ValueError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +40,7 @@ class Finished:
     """What a run was: ``rows`` of scenario items by node id, counts, the gate's judgement, and what went wrong beside.
 
     ``failed`` counts failed tests and files that are no scenario's verdict; ``mistakes`` counts items by what kept them
-    from running.
+    from running. ``baseline`` is its path as the user can type it, empty without one.
     """
 
     rows: Mapping[str, list[Row]]
@@ -128,9 +128,10 @@ class Controller:
     def _judge(self, session: pytest.Session) -> None:
         """Let raters and the gate judge the run, once: a report may need the verdict before the run is closed."""
         gated = self._gate is not None and self._began
-        if self._asked or ((run := self._run(session)) is None and not gated):
-            return
+        if self._asked or not (gated or self._explaining.active):
+            return  # most runs are neither gated nor rated, and need not be read back
         self._asked = True
+        run = self._run(session)
         if run is not None:
             files = self._files(session.config.rootpath).values()
             tell = partial(_tell, session.config)
@@ -157,12 +158,12 @@ class Controller:
                 if (found := [row for row in rows if not row.get("own")])
             },
             summaries=tuple(self._summaries()),
-            comparisons=self._comparisons(),
+            comparisons=self._comparisons,
             judged=self._outcome,
             stopped=_stopped(session),
             failed=len(self._tally.others),
             mistakes=dict(self._tally.mistakes),
-            baseline=self._gate.baseline if self._gate is not None else "",
+            baseline=self._shown(Path(self._gate.baseline)) if self._gate and self._gate.baseline else "",
             path=self._path,
         )
 
@@ -177,8 +178,10 @@ class Controller:
 
     def _files(self, root: Path) -> dict[tuple[str, str], Path]:
         """Return the file of each scenario that was judged, by suite and id."""
+        from pytest_supportbench.summary import named_case  # noqa: PLC0415 - only runs with scenarios
+
         return {
-            (row["suite"].rpartition(" ")[0], row["scenario"]): root / nodeid.partition("::")[0]
+            named_case(row): root / nodeid.partition("::")[0]
             for nodeid, rows in self._reported.items()
             for row in rows
             if not row.get("own")
@@ -213,14 +216,19 @@ class Controller:
         configured = [name for name in self._settings.agents if name in found]
         return {name: found[name] for name in dict.fromkeys((*configured, *found))}
 
-    def _summaries(self) -> list[AgentSummary]:
+    @cached_property
+    def _counts(self) -> list[AgentSummary]:
+        """Each agent's counts, taken once when all reports are there: intervals and tests cost seconds."""
         from pytest_supportbench.summary import intervals_in_summary, summarise  # noqa: PLC0415 - likewise
 
         found = self._by_agent()
         intervals = intervals_in_summary(len(found), gated=self._gate is not None)
-        summaries = (summarise(agent, rows, intervals=intervals) for agent, rows in found.items())
-        return [replace(item, calibrated=self._explaining.calibrated) for item in summaries]
+        return [summarise(agent, rows, intervals=intervals) for agent, rows in found.items()]
 
+    def _summaries(self) -> list[AgentSummary]:
+        return [replace(item, calibrated=self._explaining.calibrated) for item in self._counts]
+
+    @cached_property
     def _comparisons(self) -> tuple[Paired, ...]:
         from pytest_supportbench.comparison import paired  # noqa: PLC0415 - likewise
 
@@ -246,7 +254,7 @@ class Controller:
             reported={row["key"] for row in rows} | fresh,
             verdicts=[row["verdict"] for row in rows],
             agents=[summary.to_json() for summary in summaries],
-            comparisons=[pair.to_json() for pair in self._comparisons()],
+            comparisons=[pair.to_json() for pair in self._comparisons],
             budget=self._budget(summaries),
             cassettes=cassettes_used(rows),
             gate=self._outcome.to_json() if self._outcome else None,
@@ -271,8 +279,9 @@ class Controller:
         if self._closing is not None or self._tally.mistakes:
             self._report_run(terminalreporter)
         if self._gate is not None and self._outcome is not None:
-            failed = [row for row in self._judged if row["verdict"] == "failed"]
-            wrong = {(row["suite"].rpartition(" ")[0], row["scenario"]): row["headline"] for row in failed}
+            from pytest_supportbench.summary import named_case  # noqa: PLC0415 - only runs with scenarios
+
+            wrong = {named_case(row): row["headline"] for row in self._judged if row["verdict"] == "failed"}
             files = self._files(terminalreporter.config.rootpath)
             self._gate.report(terminalreporter, self._outcome, files, wrong)
 
@@ -289,7 +298,7 @@ class Controller:
             self._summaries(),
             self._shown(self._path),
             early=early,
-            comparisons=self._comparisons(),
+            comparisons=self._comparisons,
             budget=self._closing["budget"],
             cassettes=self._closing["cassettes"],
             alike=self._settings.alike,

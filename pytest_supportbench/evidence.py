@@ -154,7 +154,7 @@ def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ..
     today's version writes, or has an attempt twice.
     """
     try:
-        counting = _counting_attempts(run.episodes)
+        counting = counting_attempts(run.episodes)
         conditions = _conditions(run.run, {str(line["suite"]) for line in counting})
         fingerprints = {str(agent["id"]): agent for agent in run.run["agents"]}
         by_agent: dict[str, list[Json]] = {agent: [] for agent in fingerprints}
@@ -259,7 +259,7 @@ def trace(line: Mapping[str, Any]) -> str:
     return hashlib.sha256(data.encode()).hexdigest()
 
 
-def _counting_attempts(lines: Iterable[Json]) -> list[Json]:
+def counting_attempts(lines: Iterable[Json]) -> list[Json]:
     """Return the attempt that counts of each trial, sorted by agent, suite, scenario and trial.
 
     That is the first one that was scored, else the last. Raises `ValueError` for an attempt that is there twice.

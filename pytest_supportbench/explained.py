@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pytest_supportbench.evidence import counting_attempts
 from pytest_supportbench.protocol import Message
 from pytest_supportbench.questions import Item, items_of
 from pytest_supportbench.recount import counting_lines
@@ -115,12 +116,8 @@ def summary_lines(run: RunFile) -> list[Json]:
 def gate_lines(run: RunFile) -> list[Json]:
     """Return the episodes that a gate's is of: the first scored attempt of each trial, so that no rerun helps."""
     trials = int(run.run["settings"]["trials"])
-    first: dict[tuple[object, ...], Json] = {}
-    for line in sorted(run.episodes, key=lambda line: int(line["attempt"])):
-        scored = line["verdict"] != "error" and not line.get("own") and not line.get("unreported")
-        if scored and int(line["trial"]) <= trials:
-            first.setdefault((line["agent"], line["suite"], line["scenario"], line["trial"]), line)
-    return list(first.values())
+    declared = (line for line in run.episodes if int(line["trial"]) <= trials)
+    return [line for line in counting_attempts(declared) if line["verdict"] != "error"]
 
 
 def places(lines: Iterable[Json]) -> set[Place]:

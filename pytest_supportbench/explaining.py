@@ -85,7 +85,8 @@ class Explaining:
         self._explanation: Explanation | None = None
 
     @property
-    def _active(self) -> bool:
+    def active(self) -> bool:
+        """Whether a judge or a calibration was named; else there is nothing to do."""
         return self._judge is not None or self._calibration is not None
 
     @cached_property
@@ -101,14 +102,14 @@ class Explaining:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note the suites, of which a calibration must be; under xdist they are in the workers."""
-        if self._active and (case := item.stash.get(CASE, None)) is not None:
+        if self.active and (case := item.stash.get(CASE, None)) is not None:
             self._suites[case.bound.suite.path] = case.bound.suite
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Tell a judge that cannot be made, and a rater that may not gate, before anything runs."""
         elsewhere = not session.items  # in xdist's workers
-        if not self._active or session.config.option.collectonly or not (self._suites or elsewhere):
+        if not self.active or session.config.option.collectonly or not (self._suites or elsewhere):
             return
         from pytest_supportbench.loading import suite_facts  # noqa: PLC0415 - only such runs
 
@@ -126,7 +127,7 @@ class Explaining:
 
         ``files`` are the scenario files that were judged; ``tell`` shows a line.
         """
-        if not self._active:
+        if not self.active:
             return
         from pytest_supportbench.judging import STOPPED  # noqa: PLC0415 - likewise
 

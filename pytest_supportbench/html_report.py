@@ -140,7 +140,7 @@ class HtmlReport:
                 summaries=finished.summaries,
                 pairs=finished.comparisons,
                 judged=finished.judged,
-                baseline=self._shown(finished.baseline),
+                baseline=finished.baseline,
                 setup=setup_of(finished.path, self._config.rootpath),
                 index=packed(table(finished.rows, decision, where)),
                 blocks=stored,
@@ -180,11 +180,6 @@ class HtmlReport:
                     except SupportBenchError:
                         continue
         return found
-
-    def _shown(self, path: str) -> str:
-        """Return a file as it can be typed where pytest was called, or in full where that is no way to it."""
-        here = self._config.invocation_params.dir
-        return str(Path(path).relative_to(here)) if path and Path(path).is_relative_to(here) else path
 
     def _command(self, nodeid: str) -> str:
         """Return a command that runs one item again, from where pytest was called."""

@@ -17,7 +17,7 @@ from pytest_supportbench.results import Json
 from pytest_supportbench.results_copy import damaged
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.statistics import Interval, require_statistics
-from pytest_supportbench.summary import AgentSummary, Row, summarise
+from pytest_supportbench.summary import AgentSummary, Row, named_case, summarise
 from pytest_supportbench.thresholds import MEASURES, share_interval
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
@@ -202,7 +202,9 @@ def _unfinished(run: RunFile, shown: Sequence[Evidence]) -> list[str]:
 def _agent(found: Evidence, rows: Sequence[Row], baseline: Evidence | None, *, calibrated: bool) -> AgentNote:
     summary = summarise(found.agent, rows, intervals=True)
     cases = found.cases
-    by_effects = Counter(_case(row) for row in rows if row["verdict"] != "error" and row["strict_effects"])
+    by_effects = Counter(
+        named_case(row) for row in rows if row["verdict"] != "error" and row["strict_effects"]
+    )
     areas = sorted({item.category for item in cases.values() if item.scored})
     return AgentNote(
         agent=found.agent,
@@ -220,10 +222,6 @@ def _agent(found: Evidence, rows: Sequence[Row], baseline: Evidence | None, *, c
         simulated=sum(bool(row["customer_simulated"]) for row in rows),
         gate=decide(baseline, found, Rules()) if baseline else None,
     )
-
-
-def _case(row: Row) -> Case:
-    return str(row["suite"]).rpartition(" ")[0], str(row["scenario"])
 
 
 def _within(area: str) -> Callable[[CaseEvidence], int | None]:
@@ -248,7 +246,7 @@ def _violations(rows: Sequence[Row]) -> tuple[Violated, ...]:
         for code, basis in row["violations"]:
             zero = code in ZERO_TOLERANCE or (code == "missed_escalation" and "safety" in row["tags"])
             bases.setdefault((not zero, code), Counter())[basis] += 1
-            places.setdefault((not zero, code), set()).add(_case(row))
+            places.setdefault((not zero, code), set()).add(named_case(row))
     return tuple(
         Violated(code, not mild, counts["effect"], counts["text"], len(places[mild, code]))
         for (mild, code), counts in sorted(bases.items())
@@ -257,8 +255,8 @@ def _violations(rows: Sequence[Row]) -> tuple[Violated, ...]:
 
 def _situations(rows: Sequence[Row], *, several: bool) -> list[Situation]:
     by_case: dict[Case, list[Row]] = {}
-    for row in sorted(rows, key=lambda item: (*_case(item), item["trial"])):
-        by_case.setdefault(_case(row), []).append(row)
+    for row in sorted(rows, key=lambda item: (*named_case(item), item["trial"])):
+        by_case.setdefault(named_case(row), []).append(row)
     found = [_situation(case, trials, several=several) for case, trials in by_case.items()]
     return sorted(found, key=lambda item: GROUPS.index(item.expected_escalation))
 

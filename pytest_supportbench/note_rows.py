@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.describe import headline, observed_path
+from pytest_supportbench.evidence import counting_attempts
 from pytest_supportbench.protocol import ToolFailure, Turn
 from pytest_supportbench.records import Episode, EpisodeError, TurnRecord
 from pytest_supportbench.recount import stored_row
@@ -56,11 +57,7 @@ def counting(run: RunFile) -> Counting:
     left = [line for line in run.episodes if not line.get("own")]
     reported = [line for line in left if not line.get("unreported")]
     declared = [line for line in reported if int(line["trial"]) <= trials]
-    attempts: dict[tuple[str, str, str, int], list[Json]] = {}
-    for line in declared:
-        key = (str(line["agent"]), str(line["suite"]), str(line["scenario"]), int(line["trial"]))
-        attempts.setdefault(key, []).append(line)
-    chosen = [_first_scored(found) for _, found in sorted(attempts.items())]
+    chosen = counting_attempts(declared)
     return Counting(
         run=RunFile(run.run, tuple(chosen), run.summary),
         reruns=len(declared) - len(chosen),
@@ -68,11 +65,6 @@ def counting(run: RunFile) -> Counting:
         unreported=len(left) - len(reported),
         own=len(run.episodes) - len(left),
     )
-
-
-def _first_scored(attempts: Sequence[Json]) -> Json:
-    ordered = sorted(attempts, key=lambda line: int(line["attempt"]))
-    return next((line for line in ordered if line["verdict"] != "error"), ordered[-1])
 
 
 def note_row(line: Json, versions: Mapping[str, str]) -> Row:

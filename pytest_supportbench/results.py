@@ -76,7 +76,7 @@ class Result:
             "ending": episode.ending,
             "action": episode.action,
             "customer_simulated": episode.customer_simulated,
-            "turns": [_turn(record) for record in episode.turns],
+            "turns": turns_json(episode),
             "calls": [_call(call) for call in episode.calls],
             "faults": [
                 {"tool": fault.tool, "kind": fault.kind, "reached": fault.reached, "calls": list(fault.calls)}
@@ -142,6 +142,11 @@ def score_json(score: Score | None) -> Json:
         ],
         "explanation": {"share": score.dimensions["explanation"].share, "calibrated": False},
     }
+
+
+def turns_json(episode: Episode) -> list[Json]:
+    """Return what the agent replied, turn by turn, as an episode line has it."""
+    return [_turn(record) for record in episode.turns]
 
 
 def _turn(record: TurnRecord) -> Json:

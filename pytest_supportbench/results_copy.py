@@ -6,19 +6,17 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.recount import adds_up
 from pytest_supportbench.results import SCHEMA_VERSION, Json, dump
 from pytest_supportbench.results_file import RunFile, assembled
 from pytest_supportbench.sound_scores import contradictions
+from pytest_supportbench.strict_json import refuse_deep, unique_keys
 
 MAX_BYTES: Final = 2**30
 """Larger results files are refused; an episode takes about 10 kB."""
-
-MAX_DEPTH: Final = 100
-"""Lines nested deeper are refused; a reply may be nested 40 levels deep."""
 
 REMEDY: Final = "name a file that this version's pytest --supportbench-results wrote"
 
@@ -93,30 +91,12 @@ def _lines(path: Path) -> tuple[list[tuple[int, Json]], str]:
 
 def _parsed(text: bytes) -> Json:
     """Return a line as JSON data. Raises `ValueError`, and `RecursionError` for what is nested too deeply."""
-    line = json.loads(text.decode("utf-8"), object_pairs_hook=_mapping)
-    _refuse_deep(line)
+    line = json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys)
+    refuse_deep(line)
     if isinstance(line, dict):
         return line
     msg = f"it is {str(line)[:60]!r}"
     raise ValueError(msg)
-
-
-def _mapping(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"it has the key {twice[:60]!r} twice"
-        raise ValueError(msg)
-    return found
-
-
-def _refuse_deep(value: Any, depth: int = 0) -> None:
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _refuse_deep(item, depth + 1)
 
 
 def damaged(name: str, error: Exception) -> UsageError:

@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from pytest_supportbench.errors import UsageError
 
-_SHOWN = 300
+MAX_DEPTH: Final = 100
+"""Data nested deeper is refused; a reply of an agent may be nested 40 levels deep."""
+
+_SHOWN: Final = 300
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises `ValueError` for a key that is there twice, of which one would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"the key {twice[:60]!r} is there twice in one object"
+        raise ValueError(msg)
+    return found
+
+
+def refuse_deep(value: Any, depth: int = 0) -> None:
+    """Raise `RecursionError` where JSON data is nested beyond `MAX_DEPTH`."""
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            refuse_deep(item, depth + 1)
 
 
 @contextmanager

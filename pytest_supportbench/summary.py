@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.evidence import family, trace
 from pytest_supportbench.reliability import Reliability, reliability
-from pytest_supportbench.results import Result
+from pytest_supportbench.results import Result, turns_json
 from pytest_supportbench.row_evidence import row_cases
 from pytest_supportbench.statistics import missing_packages
 from pytest_supportbench.usage import Totals, totals, usage_json
@@ -27,6 +27,11 @@ Case: TypeAlias = tuple[str, str]
 def case_of(item: Mapping[str, Any]) -> Case:
     """Return which scenario a row is of."""
     return item["suite"], item["scenario"]
+
+
+def named_case(item: Mapping[str, Any]) -> Case:
+    """Return which scenario a row is of as gates and results name it: the suite without its version, and the id."""
+    return str(item["suite"]).rpartition(" ")[0], str(item["scenario"])
 
 
 def row(result: Result, constant: str | None = None) -> Row:
@@ -54,7 +59,7 @@ def row(result: Result, constant: str | None = None) -> Row:
         "not_assessed": sum(len(item.not_assessed) for item in score.dimensions.values()) if score else 0,
         "hygiene": _hygiene(result),
         "headline": headline(result),
-        "trace": trace(result.to_json()),
+        "trace": trace({"turns": turns_json(result.episode), "failure": result.episode.failure}),
         "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
         "observed": observed_path(result.episode),
         "error": None

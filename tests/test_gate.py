@@ -33,7 +33,7 @@ from pytest_supportbench.evidence import Case, CaseEvidence, Evidence
 from pytest_supportbench.gate import Decision, decide
 from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed, level
-from pytest_supportbench.reporting.gate import gate_lines, gate_markdown
+from pytest_supportbench.reporting.gate import decision_markdown, gate_lines
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
 # Fifty scenarios: with five trials each, three fresh ones that fail make a candidate block (1 of C(13, 5) = 1,287 is
@@ -396,7 +396,7 @@ def test_scenarios_that_turned_flaky_are_listed():
     assert found.candidates == (("desk", "S-02"),)
     assert found.to_json()["flaky"] == ["desk/S-00"]
     assert "newly flaky: 1 (S-00)" in "\n".join(gate_lines(found))
-    assert "- newly flaky: 1 (S-00)" in gate_markdown(found, "a", "b")
+    assert "- newly flaky: 1 (S-00)" in decision_markdown(found, "a", "b")
     assert "newly flaky" not in "\n".join(gate_lines(found, flips_told=True))
 
 

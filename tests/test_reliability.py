@@ -27,7 +27,7 @@ from pytest_supportbench.evidence import CaseEvidence
 from pytest_supportbench.gate import decide
 from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.reliability import Reliability, reliability
-from pytest_supportbench.reporting.gate import gate_lines, gate_markdown
+from pytest_supportbench.reporting.gate import decision_markdown, gate_lines
 from pytest_supportbench.reporting.reliability import reliability_lines
 from pytest_supportbench.reporting.terminal import lines
 from pytest_supportbench.summary import summarise
@@ -159,7 +159,7 @@ def test_before_and_now_have_one_k():
     assert "pass^4: 100.0 % (" in text
     assert "trials now: 1 trial with infrastructure errors left out" in text
     assert max(map(len, gate_lines(decision))) <= 80
-    assert "- pass^4: 100.0 %" in gate_markdown(decision, "a", "b")
+    assert "- pass^4: 100.0 %" in decision_markdown(decision, "a", "b")
     data = decision.to_json()["reliability"]
     assert data[1]["pass_hat_k_interval"][0] < data[1]["pass_hat_k"] < 1
     json.dumps(data)

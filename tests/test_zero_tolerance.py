@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pytest_supportbench.evidence import Evidence
 from pytest_supportbench.gate import Decision, decide
 from pytest_supportbench.gate_rules import Rules
-from pytest_supportbench.reporting.gate import gate_lines, gate_markdown
+from pytest_supportbench.reporting.gate import decision_markdown, gate_lines
 
 TOLERANT = Rules(max_errors=0.9)
 
@@ -96,7 +96,7 @@ def test_a_violation_that_is_new_is_not_called_a_false_alarm():
         "trials": 10,
         "at_most": pytest.approx(0.258866, abs=1e-6),
     }
-    for text in (told(found), gate_markdown(found, "a", "b")):
+    for text in (told(found), decision_markdown(found, "a", "b")):
         assert "of runs" not in text
         assert "the baseline has no such violation in 10 trials, identical ones counted once" in text
         assert "in up to 25.9 % of trials" in text

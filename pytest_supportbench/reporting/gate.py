@@ -169,20 +169,13 @@ def _facts(decision: Decision, *, flips_told: bool) -> Iterator[tuple[str, str]]
         yield "zero tolerance", text
 
 
-def gate_markdown(
-    decision: Decision, agent: str, baseline: str, *, flips: Sequence[str] | None = None
-) -> str:
-    """Return the decision as Markdown; its first line is the verdict. Text of files and models is escaped.
-
-    ``flips`` are lines of Markdown that tell new failures and fixed scenarios one by one.
-    """
-    return f"**{headline(decision)}**\n\n" + decision_markdown(decision, agent, baseline, flips=flips)
-
-
 def decision_markdown(
     decision: Decision, agent: str, baseline: str, *, flips: Sequence[str] | None = None
 ) -> str:
-    """Return the decision as Markdown without its headline."""
+    """Return the decision as Markdown without its headline. Text of files and models is escaped.
+
+    ``flips`` are lines of Markdown that tell new failures and fixed scenarios one by one.
+    """
     lines = [
         f"Agent {markdown_text(agent)} against the baseline {markdown_text(baseline)}.",
         "",

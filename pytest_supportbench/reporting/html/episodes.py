@@ -101,7 +101,6 @@ def story(line: Mapping[str, Any], row: Mapping[str, Any], command: str) -> Json
             name: {"passed": dimension["passed"], "checks": [_check(check) for check in dimension["checks"]]}
             for name, dimension in line["dimensions"].items()
         },
-        "explanation": line["explanation"],
         "turns": [_turn(turn) for turn in line["turns"]],
         "calls": [_call(call) for call in line["calls"]],
         "faults": line["faults"],
@@ -147,7 +146,6 @@ def _call(call: Mapping[str, Any]) -> Json:
         "effect": call["effect"],
         "committed": call["committed"],
         "handoff": call["handoff"],
-        "at": call["at"],
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from pytest_supportbench.gate import Decision
 from pytest_supportbench.reporting.html.episodes import COLUMNS, MAX_SHORT, MAX_TITLE, cut
-from pytest_supportbench.summary import Row
+from pytest_supportbench.summary import Row, named_case
 from pytest_supportbench.words import STRICT_DIMENSIONS
 
 Json: TypeAlias = dict[str, Any]
@@ -40,7 +40,7 @@ def _groups(decision: Decision | None) -> dict[tuple[str, str], str]:
 def _values(
     nodeid: str, row: Row, groups: Mapping[tuple[str, str], str], blocks: Mapping[str, int]
 ) -> Iterator[Any]:
-    case = row["suite"].rpartition(" ")[0], row["scenario"]
+    case = named_case(row)
     usage = row["usage"] or {}
     tokens = [usage[name] for name in ("prompt_tokens", "completion_tokens") if usage.get(name) is not None]
     yield from (row["key"], nodeid.rpartition("::")[2], nodeid, row["suite"], row["scenario"])
