@@ -184,14 +184,19 @@ def _locked(path: Path, *, make: bool = True) -> Iterator[int | None]:
 
 
 def point_at(path: Path, folder: Path) -> None:
-    """Make ``last-run.jsonl`` in ``folder`` name the newest run, and let git ignore the folder."""
+    """Make ``last-run.jsonl`` in ``folder`` name the newest run, and let git ignore the folder.
+
+    The name changes hands in one step: of two runs that begin at once, one is named, and neither is written over.
+    """
     make_ignored(folder)
     pointer = folder / "last-run.jsonl"
-    pointer.unlink(missing_ok=True)
+    draft = folder / f".last-run.{os.getpid()}-{threading.get_ident()}"
+    draft.unlink(missing_ok=True)
     try:
-        pointer.symlink_to(os.path.relpath(path, folder))
+        draft.symlink_to(os.path.relpath(path, folder))
     except OSError:
-        pointer.write_text(dump({"type": "pointer", "path": str(path.absolute())}), encoding="utf-8")
+        draft.write_text(dump({"type": "pointer", "path": str(path.absolute())}), encoding="utf-8")
+    draft.replace(pointer)
 
 
 def make_ignored(folder: Path) -> None:

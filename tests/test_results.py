@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,37 @@ def test_the_pointer_names_the_newest_run(tmp_path: Path, monkeypatch: Any, *, l
         point_at(path, folder)
     assert scenarios(folder / "last-run.jsonl") == ["S-2"]
     assert (folder / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_runs_that_begin_at_once_leave_each_other_alone(tmp_path: Path, monkeypatch: Any, *, links: bool):
+    """The pointer names one of them, and no run's file is written over through it."""
+    if not links:
+
+        def refuse(*_: Any) -> None:
+            raise OSError
+
+        monkeypatch.setattr(Path, "symlink_to", refuse)
+    folder = tmp_path / ".supportbench"
+    folder.mkdir()
+    files = [folder / "1.jsonl", folder / "2.jsonl"]
+    for number, path in enumerate(files, 1):
+        ResultsFile(path, f"r{number}", header(f"r{number}")).append(line(number))
+
+    def begin(path: Path) -> None:
+        for _ in range(300):
+            point_at(path, folder)
+
+    with ThreadPoolExecutor(len(files)) as runs:
+        list(runs.map(begin, files))
+    assert [scenarios(path) for path in files] == [["S-1"], ["S-2"]]
+    assert scenarios(folder / "last-run.jsonl") in (["S-1"], ["S-2"])
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gitignore",
+        "1.jsonl",
+        "2.jsonl",
+        "last-run.jsonl",
+    ]
 
 
 def test_the_run_line_says_what_was_run(tmp_path: Path, monkeypatch: Any):
