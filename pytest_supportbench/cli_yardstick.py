@@ -58,7 +58,12 @@ def yardstick(chosen: argparse.Namespace, rules: Rules, before: Evidence | None)
         rules=rules,
         quarantine=() if chosen.quarantine is None else read_quarantine(chosen.quarantine),
         today=datetime.now(UTC).date(),
-        thresholds=read_thresholds(chosen.fail_under, chosen.fail_under_by or "", option="--fail-under")
+        thresholds=read_thresholds(
+            chosen.fail_under,
+            chosen.fail_under_by or "",
+            option="--fail-under",
+            remedy="judge it where the agent runs, by pytest with --supportbench-calibration",
+        )
         if chosen.fail_under
         else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_supportbench.counted import counted
@@ -24,7 +24,7 @@ def differences(before: Evidence, now: Evidence) -> Iterator[Reason]:
     for name in sorted(old.keys() | new.keys()):
         if name in old and name in new:
             yield from _suite(name, old[name], new[name], before, now)
-        else:
+        elif name in new or now.shard is None:  # the other shards may have it
             where = "the run" if name in old else "the baseline"
             yield _refused(f"suite {name} is not in {where}", "suites")
     for field in then:
@@ -74,8 +74,13 @@ def _refused(text: str, field: str) -> Reason:
     return Reason("comparable", f"{text}; {remedy}", "INCONCLUSIVE")
 
 
-def gaps(before: Evidence, now: Evidence, rules: Rules) -> Iterator[Reason]:
-    """Yield what is missing of either side: scenarios, trials, the end of the run, or scores for too many errors."""
+def gaps(
+    before: Evidence, now: Evidence, rules: Rules, quarantine: Collection[Case] = ()
+) -> Iterator[Reason]:
+    """Yield what is missing of either side: scenarios, trials, the end of the run, or scores for too many errors.
+
+    Errors of scenarios in ``quarantine`` do not count.
+    """
     several = several_suites((*before.cases, *now.cases))
     part = now.shard is not None
     if now.shard is not None:
@@ -97,7 +102,9 @@ def gaps(before: Evidence, now: Evidence, rules: Rules) -> Iterator[Reason]:
         if not side.complete:
             yield _gap(f"{what} has no end: it was stopped or killed")
         yield from _missing(what, side)
-        yield from _errors(what, side, before.trials if part else side.trials, rules, several=several)
+        counting = side.without(quarantine)
+        trials = (before.without(quarantine) if part else counting).trials
+        yield from _errors(what, counting, trials, rules, several=several)
 
 
 def own_gaps(now: Evidence, rules: Rules) -> Iterator[tuple[Reason, bool]]:

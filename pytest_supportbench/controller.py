@@ -119,7 +119,7 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Set the exit status and write the closing line."""
         self._judge(session)
-        session.exitstatus = self._exit_status(int(session.exitstatus))
+        session.exitstatus = self._exit_status(session, int(session.exitstatus))
         if self._gate is not None and self._outcome is not None:
             self._gate.leave(self._outcome)
         if self._path.exists():
@@ -195,9 +195,10 @@ class Controller:
             return None
         return closed(read_run(self._path), self._line(session, int(session.exitstatus)))
 
-    def _exit_status(self, status: int) -> int:
+    def _exit_status(self, session: pytest.Session, status: int) -> int:
         """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""
-        if status not in _JUDGED or (self._tally.failed and self._outcome is None):
+        failed = self._tally.failed or self._tally.uncounted(session.testsfailed) > 0
+        if status not in _JUDGED or (failed and self._outcome is None):
             return status
         judged = None if self._outcome is None else self._outcome.exit_status
         if judged == pytest.ExitCode.TESTS_FAILED:

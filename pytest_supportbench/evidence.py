@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -144,6 +144,10 @@ class Evidence:
     def trials(self) -> int:
         """How many trials there are, errors included."""
         return sum(case.errors + case.scored for case in self.cases.values())
+
+    def without(self, cases: Collection[Case]) -> Evidence:
+        """Return the same without some scenarios; what is missing of the declared trials stays missing."""
+        return replace(self, cases={case: item for case, item in self.cases.items() if case not in cases})
 
 
 def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ...]:

@@ -94,7 +94,7 @@ def decide(
     """
     require_statistics()
     changed = tuple(what_changed(before, now))
-    refused = (*differences(before, now), *gaps(before, now, rules))
+    refused = (*differences(before, now), *gaps(before, now, rules, quarantine))
     both = sorted(
         case
         for case in before.cases.keys() & now.cases.keys()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, TypeAlias
 
@@ -124,7 +124,8 @@ def judge(
     ``explained`` is its explanation by a rater, where one is known; ``around`` is what stands beside its scenarios.
     """
     before = by.before
-    held = quarantined(by.quarantine, now.cases.keys() | (before.cases.keys() if before else set()), by.today)
+    there = {*now.cases, *now.skipped, *(before.cases if before else ())}
+    held = quarantined(by.quarantine, there, by.today)
     decision = None
     told = (*held.notes, *held.unknown, *notes)
     if before is not None:
@@ -138,16 +139,17 @@ def judge(
             notes=told,
         )
     part = now.shard
-    counting = replace(now, cases={case: item for case, item in now.cases.items() if case not in held.cases})
+    counting = now.without(held.cases)
+    counting_before = before.without(held.cases) if before else None
     measured = measure(counting, by.thresholds, explained) if by.thresholds else ()
     own_doubts = tuple(_doubts(counting, by, decision, part, held.cases))
     doubts = (*own_doubts, *around.doubts)
     unknown = [item for item in measured if item.unknown]
     alone = part is None and now.complete and (decision is None or decision.exit_status == 0)
     curable = all(item.infrastructure for item in unknown) and all(doubt.infrastructure for doubt in doubts)
-    errors = _errors_stand(before, now, by.rules, part) or (alone and bool(unknown))
+    errors = _errors_stand(counting_before, counting, by.rules, part) or (alone and bool(unknown))
     comparable = decision is None or all(reason.step != "comparable" for reason in decision.reasons)
-    scenarios = errors and comparable and not _new_failures(before, now, held.cases)
+    scenarios = errors and comparable and not _new_failures(before, counting)
     only_beside = bool(around.doubts) and not own_doubts and (part is not None or (alone and not unknown))
     return Judged(
         agent=now.agent,
@@ -198,11 +200,11 @@ def _errors_stand(before: Evidence | None, now: Evidence, rules: Rules, part: tu
     return broken(before, now, rules) if before else now.errors == now.trials
 
 
-def _new_failures(before: Evidence | None, now: Evidence, held: Collection[Case]) -> bool:
+def _new_failures(before: Evidence | None, now: Evidence) -> bool:
     """Tell whether any trial failed that did not in the baseline, whatever that means for the verdict."""
     known = before.cases if before else {}
     return any(
-        item.passed < item.scored and case not in held and (case not in known or known[case].stable)
+        item.passed < item.scored and (case not in known or known[case].stable)
         for case, item in now.cases.items()
     )
 

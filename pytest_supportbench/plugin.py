@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -110,7 +109,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
     """Claim the files that the ini option ``supportbench_files`` names, and no others."""
-    if any(fnmatch(file_path.name, pattern) for pattern in parent.config.getini(settings.FILES)):
+    if settings.is_scenario_file(file_path.name, parent.config.getini(settings.FILES)):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
 

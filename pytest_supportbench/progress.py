@@ -11,6 +11,7 @@ import pytest
 
 from pytest_supportbench.collector import CASE
 from pytest_supportbench.controller import ATTRIBUTE
+from pytest_supportbench.settings import FILES, is_scenario_file
 
 INTERVAL: Final = 30.0
 """Seconds between two lines; a run that is shorter has none."""
@@ -33,15 +34,16 @@ class Progress:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Take the number of items from a worker; all of them collect the same."""
-        self._total = len(ids)
+        """Count the scenario files' items of a worker; all of them collect the same."""
+        patterns = self._config.getini(FILES)
+        self._total = sum(is_scenario_file(nodeid.partition("::")[0], patterns) for nodeid in ids)
         self._started = self._told = time.monotonic()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count an item that brings a verdict, and tell when it is time."""
         rows = getattr(report, ATTRIBUTE, {}).get("rows", ())
-        if not rows or report.nodeid in self._done:
+        if not rows or rows[-1].get("own") or report.nodeid in self._done:
             return
         self._done.add(report.nodeid)
         self._counts[rows[-1]["verdict"]] += 1

@@ -8,6 +8,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
@@ -16,7 +17,7 @@ import pytest
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_supportbench.agents.spec import AgentSpec
 
@@ -29,6 +30,12 @@ AGENT: Final = "supportbench_agent"
 
 MAX_SHOWN: Final = 60
 """So much of a bad value is quoted."""
+
+
+def is_scenario_file(path: str, patterns: Sequence[str]) -> bool:
+    """Tell whether a path's last part is named as scenario files are: by the ini option ``supportbench_files``."""
+    name = path.rpartition("/")[2]
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

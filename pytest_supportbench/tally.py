@@ -64,6 +64,10 @@ class Tally:
             self.failed += 1
             self.others.append(report.nodeid)
 
+    def uncounted(self, failures: int) -> int:
+        """Return how many of the ``failures`` that pytest counted no report told of: other plugins count some."""
+        return failures - self._reported
+
     def beside(self, failures: int, *, ended: bool) -> Beside:
         """Return what stands beside the scenarios; ``failures`` is how many pytest counted.
 
@@ -71,7 +75,7 @@ class Tally:
         """
         return beside(
             failed=self.others,
-            uncounted=failures - self._reported,
+            uncounted=self.uncounted(failures),
             own_errors=self._own_errors,
             mistakes=self.mistakes,
             ended=ended,

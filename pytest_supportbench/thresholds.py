@@ -138,11 +138,17 @@ def _shown(value: Fraction, least: Fraction) -> str:
 
 
 def read_thresholds(
-    text: str, by: str = "", *, calibration: bool = False, option: str = "--supportbench-fail-under"
+    text: str,
+    by: str = "",
+    *,
+    calibration: bool = False,
+    option: str = "--supportbench-fail-under",
+    remedy: str = "name what supportbench calibrate wrote with --supportbench-calibration",
 ) -> Thresholds:
     """Return the thresholds in ``strict=0.8,policy=0.95``. Raises `UsageError` naming the ``option`` and the remedy.
 
-    ``calibration`` says whether a calibration file is named, without which nothing may be gated on explanation.
+    ``calibration`` says whether a calibration file is named, without which nothing may be gated on explanation;
+    ``remedy`` says how to name one.
     """
     if by and by not in get_args(By):
         msg = f"{option}-by: {by[:60]!r} is neither point nor bound"
@@ -155,10 +161,7 @@ def read_thresholds(
             raise UsageError(msg)
         if name == EXPLANATION and not calibration:
             msg = f"{option}: explanation is not calibrated by people, so nothing may be gated on it"
-            remedy = (
-                "name what supportbench calibrate wrote with --supportbench-calibration, or drop explanation"
-            )
-            raise UsageError(f"{msg}; {remedy}")
+            raise UsageError(f"{msg}; {remedy}, or drop explanation")
         if name not in {*MEASURES, EXPLANATION}:
             known = suggestion(name, (*MEASURES, EXPLANATION), "measures")
             msg = f"{option}: {name[:60]!r} is no measure; {known}"

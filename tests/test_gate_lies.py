@@ -289,6 +289,15 @@ def test_what_fails_for_another_reason_fails_the_run(blessed, pytester, plain, n
     assert "beside the scenarios' verdicts" in said(result).partition("supportbench gate")[2]
 
 
+def test_without_a_gate_an_uncounted_failure_wins_over_errors(desk, pytester, plain, monkeypatch):
+    """A rerun may cure infrastructure errors, and not what another plugin counts as failed."""
+    monkeypatch.setenv("DOWN", "4")
+    assert plain(agent("changing")).ret == 10
+    text = HOOKS["pytest's own count"]
+    (pytester.path / "conftest.py").write_text(f"import pytest\n\n{text}", encoding="utf-8")
+    assert plain(agent("changing")).ret == 1
+
+
 def test_a_failing_test_of_ones_own_is_in_title_and_summary(blessed, pytester, plain):
     """PASS and exit status 1 would contradict each other."""
     pytester.makepyfile(test_other="def test_other(): assert False")
@@ -350,6 +359,32 @@ def test_thresholds_leave_a_quarantine_out_and_its_end_fails(desk, pytester, pla
     assert "ended on 2020-01-01" in (pytester.path / ".supportbench" / "summary.md").read_text("utf-8")
     assert main(["compare", "held.jsonl", "--fail-under=strict=0.5", "--quarantine=q.yaml"]) == 1
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("options", [(UNDER,), (TRIALS, BASELINE)], ids=["thresholds", "baseline"])
+def test_errors_of_what_is_in_quarantine_stand_against_nothing(
+    blessed, pytester, plain, monkeypatch, options
+):
+    """A scenario whose server is known to be down does not count, with a baseline or without."""
+    monkeypatch.setenv("BROKEN", "")
+    monkeypatch.setenv("DOWN", "4")
+    assert plain(agent("changing"), *options).ret == 10
+    held = plain(agent("changing"), *options, quarantine(pytester, "TB-004"))
+    assert (held.ret, verdict(held)) == (0, "PASS")
+    assert plain(agent("changing"), *options, quarantine(pytester, "TB-003")).ret == 10
+
+
+def test_a_skipped_scenario_in_quarantine_leaves_thresholds_alone(desk, pytester, plain):
+    """What does not count may be skipped as well; another one may not."""
+    (pytester.path / "conftest.py").write_text(
+        "import pytest\n\ndef pytest_runtest_setup(item):\n"
+        "    if 'TB-004' in item.name: pytest.skip('needs staging')\n",
+        encoding="utf-8",
+    )
+    assert plain(agent("changing"), UNDER, quarantine(pytester, "TB-003")).ret == 11
+    held = plain(agent("changing"), UNDER, quarantine(pytester, "TB-004"))
+    assert (held.ret, verdict(held)) == (0, "PASS")
+    assert "TB-004: until 2999-01-01, ann: slow queue" in said(held)
 
 
 def test_zero_tolerance_in_quarantine_is_seen_as_a_failure_and_annotated(

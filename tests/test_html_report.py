@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from projects import DARK, agent, last_run, project, start
 
 from pytest_supportbench import html_report
+from pytest_supportbench.beside import Doubt
 from pytest_supportbench.cli import main
 from pytest_supportbench.gate import Decision
 from pytest_supportbench.judged import Judged
@@ -61,6 +62,7 @@ def gated(decided="PASS", *, missed=None, unknown="", **changes):
 
 
 P, F, E = row(), row("failed"), row("error")
+BESIDE = "1 failure beside the scenarios' verdicts: broken.scenario.yaml"
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,14 @@ P, F, E = row(), row("failed"), row("error")
         ([P], gated("", missed=False, complete=False), {}, ("INCONCLUSIVE", "unsure"), "cannot tell"),
         ([P], gated("", missed=True, part=(1, 3)), {}, ("INCONCLUSIVE", "unsure"), "shard 1/3"),
         ([P], gated(), {"stopped": True}, ("INCOMPLETE", "unsure"), "stopped early"),
-        ([P], gated(), {"failed_otherwise": 1}, ("FAILED", "bad"), "1 failure beside the scenarios"),
-        ([P], gated("INCONCLUSIVE"), {"failed_otherwise": 1}, ("FAILED", "bad"), "beside the scenarios"),
+        ([P], gated(failures=(BESIDE,)), {"failed_otherwise": 1}, ("FAILED", "bad"), "1 failure beside"),
+        (
+            [P],
+            gated("INCONCLUSIVE", doubts=(Doubt(BESIDE),)),
+            {"failed_otherwise": 1},
+            ("INCONCLUSIVE", "unsure"),
+            "1 failure beside the scenarios",
+        ),
         ([P], gated(), {"mistakes": {"no agent": 1}}, ("INCOMPLETE", "unsure"), "could not be run"),
     ],
 )
@@ -122,6 +130,12 @@ def test_the_banner_says_what_a_run_means(rows, judged, changes, look, text):
     found = shown(rows, judged, **changes)
     assert found[:2] == look
     assert text in found[2]
+
+
+def test_a_shard_is_told_once():
+    """The gate's own reasons say it where there is a baseline; without one nothing else does."""
+    assert "shard 1/3" not in shown([P], gated("INCONCLUSIVE", part=(1, 3)))[2]
+    assert shown([P], gated("", missed=False, part=(1, 3)))[2].count("shard 1/3") == 1
 
 
 TEXT = st.text(st.characters(exclude_categories=[]), max_size=60)

@@ -31,12 +31,17 @@ def test_the_line_tells_counts_pace_and_time_left(counts, total, seconds, told):
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["plain", "xdist"])
 def test_a_long_run_tells_how_far_it_is(pytester, monkeypatch, options):
-    """Every item of three is told where no time must pass between two lines; with -q none."""
+    """Every scenario of three is told where no time must pass between two lines, and no other test; with -q none."""
     project(pytester, range(1, 4))
+    pytester.makepyfile(
+        test_own="def test_one(): pass\n\n"
+        "def test_two(supportbench): supportbench.run('desk/case001.scenario.yaml')\n"
+    )
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
     run = pytester.runpytest(
-        "desk", "--supportbench-agent=python:desk_agents:odd", "-p", "no:cacheprovider", *options
+        "--supportbench-agent=python:desk_agents:odd", "-p", "no:cacheprovider", *options
     )
+    run.stdout.no_re_match_line(r"supportbench: (4|\d of [^3])")
     run.stdout.re_match_lines([r"supportbench: 3 of 3: 2 passed, 1 failed; .* left"])
     quiet = pytester.runpytest("desk", "--supportbench-agent=python:desk_agents:odd", "-q", *options)
     quiet.stdout.no_re_match_line(r"supportbench: \d of 3")

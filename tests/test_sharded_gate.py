@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 import statsmodels.stats.api
 from gate_samples import case, fresh, side
-from projects import DARK, agent, last_run, project
+from projects import DARK, agent, last_run, project, scenario, suite
 
 from pytest_supportbench.cli import main
 from pytest_supportbench.durations import read_durations
@@ -364,6 +364,25 @@ def test_tampered_trial_numbers_are_not_taken_for_declared_ones(
     assert "is there twice" in capsys.readouterr().err
 
 
+def test_a_shard_of_one_of_two_suites_tries_its_new_failures_again(
+    pytester: Any, plain: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    """The other suite is in another shard, which is no difference between two runs."""
+    project(pytester, [1, 2], AGENTS)
+    suite(pytester.path / "shop", "shop")
+    scenario(pytester.path / "shop", 3)
+    plain(agent("changing"), "--supportbench-trials=2", "--supportbench-results=before.jsonl")
+    assert main(["baseline", "set", "before.jsonl", "baseline.json"]) == 0
+    monkeypatch.setenv("BROKEN", "3")
+    options = (agent("changing"), "--supportbench-trials=2", BASELINE)
+    assert plain(*options, "--supportbench-results=whole.jsonl").ret == 1
+    gated = read_run(Path("whole.jsonl")).summary["gate"]["decision"]
+    names = run_shards(plain, *options)
+    assert main(["merge", *names, "--out", "merged.jsonl"]) == 0
+    assert len(fresh_of("merged.jsonl", 2)) == len(fresh_of("whole.jsonl", 2)) > 0
+    assert compared(capsys, "baseline.json", "merged.jsonl")[1]["decision"] == gated
+
+
 QUARANTINE = "quarantine:\n- {{scenario: TB-004, owner: ann, reason: slow queue, expires: {day}}}\n"
 
 
@@ -466,6 +485,10 @@ def test_compare_leaves_the_summary_that_a_gated_run_leaves(
         (("--fail-under", "stict=0.8"), "did you mean 'strict'"),
         (("--fail-under", "strict=0.8", "--fail-under-by", "mean"), "'mean' is neither point nor bound"),
         (("before.jsonl", "--fail-under-by", "bound"), "--fail-under-by goes with --fail-under"),
+        (
+            ("--fail-under", "explanation=0.8"),
+            "judge it where the agent runs, by pytest with --supportbench-calib",
+        ),
         (("before.jsonl", "--quarantine", "none.yaml"), "none.yaml"),
     ],
 )

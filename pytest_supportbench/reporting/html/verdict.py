@@ -56,7 +56,7 @@ def verdict(
         )
     if mistakes and tone == "good":
         word, sentence, tone = "INCOMPLETE", "Some scenarios could not be run, and may fail.", "unsure"
-    if failed_otherwise and tone != "bad":
+    if failed_otherwise and judged is None and tone != "bad":
         word, sentence, tone = "FAILED", f"This run has {_others(failed_otherwise)}.", "bad"
     return Verdict(word, sentence, tone, warnings)
 
@@ -68,7 +68,7 @@ def _gated(judged: Judged) -> tuple[str, str, Tone]:
 
 def _beside(judged: Judged) -> Iterator[str]:
     """Yield what the gate tells beside its reasons."""
-    if judged.part is not None:
+    if judged.part is not None and judged.decision is None:
         yield f"No verdict: {part_text(judged.part)}."
     for text in (*judged.failures, *(doubt.text for doubt in judged.doubts), *judged.notes):
         yield f"{text[:1].upper()}{text[1:]}."
