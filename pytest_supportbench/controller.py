@@ -30,7 +30,7 @@ _JUDGED: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 """The statuses of runs that pytest brought to their end; what the gate says takes their place."""
 
 
-def _stopped(session: pytest.Session) -> bool:
+def stopped(session: pytest.Session) -> bool:
     """Tell whether a run ends before its last test, by ``-x``, Ctrl-C or a used-up budget."""
     return bool(session.shouldstop or session.shouldfail) or int(session.exitstatus) in {2, 3}
 
@@ -135,7 +135,7 @@ class Controller:
         if run is not None:
             files = self._files(session.config.rootpath).values()
             tell = partial(_tell, session.config)
-            self._explaining.explain(run, files, tell, stopped=_stopped(session))
+            self._explaining.explain(run, files, tell, stopped=stopped(session))
         if self._gate is not None and gated:
             around = self._tally.beside(session.testsfailed, ended=int(session.exitstatus) in _JUDGED)
             skipped = set(self._tally.skipped.values())
@@ -160,7 +160,7 @@ class Controller:
             summaries=tuple(self._summaries()),
             comparisons=self._comparisons,
             judged=self._outcome,
-            stopped=_stopped(session),
+            stopped=stopped(session),
             failed=len(self._tally.others),
             mistakes=dict(self._tally.mistakes),
             baseline=self._shown(Path(self._gate.baseline)) if self._gate and self._gate.baseline else "",
@@ -262,7 +262,7 @@ class Controller:
             explanation=self._explaining.to_json(),
             skipped=["/".join(case) for case in self._tally.skipped.values()],
             exit_status=status,
-            stopped_early=_stopped(session) or status in {2, 3},
+            stopped_early=stopped(session) or status in {2, 3},
         )
 
     def _close(self, session: pytest.Session, status: int) -> None:
@@ -312,16 +312,3 @@ class Controller:
             return str(path.relative_to(self._here))
         except ValueError:
             return str(path)
-
-
-class Confirming:
-    """Lets the gate try new failures again before anything is closed; registered last, so that its hook comes first."""
-
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the fresh trials of new failures, if the run reached its end."""
-        if not _stopped(session):
-            self._controller.confirm(session)

@@ -13,6 +13,7 @@ from pytest_supportbench.access import open_session
 from pytest_supportbench.beside import Beside
 from pytest_supportbench.collector import CASE
 from pytest_supportbench.comparable import differences
+from pytest_supportbench.controller import Controller, stopped
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
 from pytest_supportbench.evidence import Case, Evidence, evidence, zero_tolerance
@@ -236,6 +237,19 @@ class Gate:
         files = {case: _from(root, path) for case, path in paths.items()}
         for line in workflow_commands(judged, files, wrong):
             reporter.write_line(line)
+
+
+class Confirming:
+    """Lets the gate try new failures again before anything is closed; registered last, so that its hook comes first."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Run the fresh trials of new failures, if the run reached its end."""
+        if not stopped(session):
+            self._controller.confirm(session)
 
 
 def _can_be_judged(before: Evidence, now: Evidence, settings: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from pytest_supportbench import explaining, garbage, gate_options, hookspecs, html_report, settings, sharding
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import CASE, ScenarioFile
-from pytest_supportbench.controller import ATTRIBUTE, Confirming, Controller
+from pytest_supportbench.controller import ATTRIBUTE, Controller
 from pytest_supportbench.fixtures import (
     BROKEN,
     RUNS,
@@ -65,6 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
     controller = Controller(config, gate)
     config.pluginmanager.register(controller, "supportbench-controller")
     if gate is not None:
+        from pytest_supportbench.gating import Confirming  # noqa: PLC0415 - only gated runs pay for it
+
         config.pluginmanager.register(Confirming(controller), "supportbench-gate")
     html_report.register_html(config, controller)
     config.pluginmanager.register(Progress(config), "supportbench-progress")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 
 import pytest
 
@@ -34,6 +35,11 @@ REASON = (
 )
 
 collect_ignore_glob = ["test_*.py"] if MISSING else []
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start jobs in the background so, and their children inherit it: no test could press Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header():

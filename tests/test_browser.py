@@ -176,6 +176,16 @@ def test_a_deep_link_opens_its_scenario(browser, reports):
         assert page.evaluate(in_sight, ".sb-linked")
 
 
+def test_what_broke_leads_to_its_story(browser, reports):
+    """One click on the first failure opens what happened to that customer."""
+    with opened(browser, reports["failures"]) as (page, _):
+        link = page.locator(".sb-broken a").first
+        name = link.inner_text()
+        link.click()
+        page.wait_for_selector(".sb-story")
+        assert page.get_attribute(".sb-story", "aria-label") == name
+
+
 @pytest.mark.parametrize("odd", ["#%", "#%E0%A4%A", "#nothing", "#sb-rows", "#__proto__"])
 def test_an_odd_link_does_no_harm(browser, reports, odd):
     """A link that leads nowhere shows the table."""

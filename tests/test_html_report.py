@@ -288,6 +288,39 @@ def test_a_report_tells_what_was_run_and_what_failed(pytester, report):
     assert "UNCALIBRATED" in page.main
 
 
+NOTING = """
+    def noting(observation):
+        if case(observation) == 3 and not observation.transcript:
+            return {**GOOD, "tool_calls": [{"tool": "add_note", "arguments": {"customer_id": "cus_1", "text": "x"}}]}
+        return GOOD if case(observation) == 1 else BAD
+"""
+
+
+def test_what_broke_is_the_first_thing_told_the_gravest_first(pytester, report):
+    """Each failed scenario is there once, with a link, what was right, what was done, and how often it failed."""
+    folder = project(pytester, range(1, 14), NOTING)
+    path = folder / "case003.scenario.yaml"
+    rule = "  because: [hours]\n  never: [{tool: add_note, code: unauthorised_write}]\n"
+    path.write_text(path.read_text("utf-8").replace("  because: [hours]\n", rule), encoding="utf-8")
+    page = report(agent("noting"), "--supportbench-trials=2")
+    told = page.main.partition(" What broke ")[2].partition("How good is it")[0]
+    links = re.findall(r'<a href="#([^"]*)">', page.text.partition("What broke")[2].partition("How good")[0])
+    assert links == ["TB-003", "TB-002", *(f"TB-{number:03}" for number in range(4, 14))]
+    assert told.startswith(
+        "TB-003 Asks for the opening hours, case 3 (failed 2 of 2 trials) violations unauthor"
+    )
+    assert "2 more TB-012" in told
+    assert "right was answer it did action decline so it failed resolution, escalation" in told
+    assert "What broke" not in report(agent("good")).main
+
+
+def test_each_of_several_agents_has_what_broke_folded(pytester, report):
+    """The comparison stays first."""
+    project(pytester, [1, 2])
+    main = report(agent("odd"), agent("bad")).main
+    assert main.index("against") < main.index("What broke (1)") < main.index("What broke (2)")
+
+
 def test_the_command_of_a_story_runs_it_again(pytester, report, plain):
     """What a reader copies from a story runs that episode's item, and nothing else."""
     project(pytester, [1, 2])
@@ -418,6 +451,11 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     }
     blocking = page.main.partition("What stands against it")[2].partition("How good is it")[0]
     assert "TB-004" in blocking
+    new = page.main.partition(" What broke that did not before ")[2].partition("How good is it")[0]
+    counts = "passed 2 of 2 trials in the baseline, 0 of 2 now, 0 of 3 fresh ones: confirmed"
+    assert new.startswith(f"TB-004 Asks for the opening hours, case 4 ({counts})")
+    assert "TB-003" not in new
+    assert "2 scenarios failed as before, or in quarantine" in new
 
 
 def test_a_missed_threshold_fails_what_the_baseline_passes(pytester, report):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from pytest_supportbench.counted import counted
+from pytest_supportbench.judged import Judged
+from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.charts import bar
 from pytest_supportbench.reporting.html.episodes import cut
 from pytest_supportbench.row_evidence import row_cases
@@ -21,7 +23,7 @@ _LEVELS: Final = (0.5, 0.8)
 """Shares from which on a cell of the heat map is middling, and good."""
 
 
-def agent_part(summary: AgentSummary, rows: Sequence[Row]) -> dict[str, Any]:
+def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) -> dict[str, Any]:
     """Return what the page's template shows of an agent; ``rows`` are those of the whole run."""
     scored = _scored(summary, rows)
     missing = missing_packages()
@@ -36,6 +38,7 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "name": summary.agent,
         "title": _title(summary),
+        "broken": broken(summary, rows, judged),
         "bars": list(_bars(summary, scored)),
         "bars_note": note,
         "explanation": _explanation(summary),

@@ -10,6 +10,9 @@ from typing import Final
 _FOOTER_SCRIPT: Final = re.compile(r"<footer>.*?<script>(.*?)</script>\s*</footer>", re.DOTALL)
 """pytest-html's own program, the last thing in its file."""
 
+_INLINE_HANDLER: Final = ' onclick="location.reload()"'
+"""Of pytest-html's button for runs that go on; the policy forbids it, and browsers complain of it at every opening."""
+
 
 def finished(text: str, script: str) -> str:
     """Return pytest-html's file with language, viewport and a Content-Security-Policy that allows two programs only.
@@ -35,7 +38,7 @@ def finished(text: str, script: str) -> str:
         '    <meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
         '    <meta name="color-scheme" content="light dark"/>'
     )
-    text = text.replace("<html>", '<html lang="en">', 1)
+    text = text.replace(_INLINE_HANDLER, "").replace("<html>", '<html lang="en">', 1)
     return text.replace('<meta charset="utf-8"/>', f'<meta charset="utf-8"/>\n    {head}', 1)
 
 

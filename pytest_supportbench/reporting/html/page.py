@@ -77,7 +77,7 @@ def _page(parts: Parts) -> dict[str, Any]:
         "subject": _subject(parts),
         "blocking": _by_step(item for item in decision.reasons if item.blocks) if decision else [],
         "measured": [_measured(item) for item in judged.measured] if judged else [],
-        "agents": [agent_part(summary, parts.rows) for summary in parts.summaries],
+        "agents": [agent_part(summary, parts.rows, judged) for summary in parts.summaries],
         "dimensions": [*(name.replace("_", " ") for name in STRICT_DIMENSIONS), "strict pass"],
         "pairs": [_pair(pair) for pair in parts.pairs],
         "gate": list(_steps(decision)) if decision else [],

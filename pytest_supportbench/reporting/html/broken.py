@@ -1,0 +1,61 @@
+"""What broke, for whom, the gravest first: the first thing to read of a failed run, each with a link to its story."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pytest_supportbench.counted import counted
+from pytest_supportbench.evidence import zero_tolerance
+from pytest_supportbench.judged import Judged
+from pytest_supportbench.reporting.html.episodes import MAX_SHORT, MAX_TITLE, cut
+from pytest_supportbench.summary import AgentSummary, Case, Row, case_of, named_case
+
+SHOWN: Final = 10
+"""So many are in sight; the others are behind a fold."""
+
+
+def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) -> dict[str, Any]:
+    """Return what the page's template lists of an agent's failures: each scenario once, by its worst failed trial.
+
+    Of a run that a baseline judges only the new ones are listed, with what the gate counted; what failed as before is
+    counted in words. ``rows`` are those of the whole run.
+    """
+    suites = {row["suite"] for row in rows}
+    worst: dict[Case, Row] = {}
+    for row in sorted(summary.failures, key=_gravity):
+        worst.setdefault(case_of(row), row)
+    found = sorted(worst.values(), key=_gravity)
+    gated = judged is not None and judged.decision is not None
+    counts = dict(judged.alarms) if judged is not None and gated else {}
+    new = [row for row in found if not gated or named_case(row) in counts]
+    return {
+        "title": "What broke that did not before" if gated else "What broke",
+        "items": [_item(row, summary, counts, several=len(suites) > 1) for row in new],
+        "shown": SHOWN,
+        "as_before": counted(len(found) - len(new), "scenario") if len(found) > len(new) else "",
+    }
+
+
+def _gravity(row: Row) -> tuple[int, int]:
+    """Sort zero tolerance first, then by the number of violations."""
+    codes = {"tags": row["tags"], "violations": [{"code": code} for code, _ in row["violations"]]}
+    return -len(zero_tolerance(codes)), -len(row["violations"])
+
+
+def _item(
+    row: Row, summary: AgentSummary, counts: Mapping[tuple[str, str], str], *, several: bool
+) -> dict[str, str]:
+    suite, scenario = named_case(row)
+    name = f"{suite}/{scenario}" if several else scenario
+    share = summary.trials[case_of(row)]
+    failed = f"failed {share.whole - share.part} of {share.whole} trials" if share.whole > 1 else ""
+    return {
+        "name": name,
+        "title": cut(row["title"], MAX_TITLE),
+        "counts": counts.get((suite, scenario), failed),
+        "permitted": cut(row["permitted"], MAX_SHORT),
+        "observed": cut(row["observed"], MAX_SHORT),
+        "headline": cut(row["headline"], MAX_SHORT),
+        "violations": ", ".join(sorted({code.replace("_", " ") for code, _ in row["violations"]})),
+    }
