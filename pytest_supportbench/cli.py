@@ -87,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
 
     schema = commands.add_parser("schema", help="print a JSON Schema, for editors and agents")
     schema.add_argument("kind", choices=["scenario", "suite", "observation", "turn"])
+    schema.add_argument(
+        "--format", choices=["json", "markdown"], default="json", help="a JSON Schema, or tables to read"
+    )
     schema.set_defaults(run=_schema)
 
     new = commands.add_parser("new", help="begin a scenario from a template that passes supportbench check")
@@ -281,8 +284,12 @@ def _list(chosen: argparse.Namespace) -> int:
 
 
 def _schema(chosen: argparse.Namespace) -> int:
-    from pytest_supportbench.schemas import json_schema  # noqa: PLC0415 - one command needs it
+    from pytest_supportbench.field_tables import field_tables  # noqa: PLC0415 - one command needs it
+    from pytest_supportbench.schemas import json_schema  # noqa: PLC0415 - likewise
 
+    if chosen.format == "markdown":
+        print(field_tables(chosen.kind))
+        return 0
     print(json.dumps(json_schema(chosen.kind), indent=2, ensure_ascii=False))
     return 0
 

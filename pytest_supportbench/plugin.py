@@ -188,6 +188,7 @@ def pytest_runtest_makereport(
     report = yield
     _route_output(item.config)
     clear_captured(item, report)
+    _tell_in_one_line(item, call, report)
     broken = call.excinfo is not None and call.excinfo.value is item.stash.get(BROKEN, None)
     if broken and hasattr(report, "wasxfail"):
         report.outcome = "failed"
@@ -215,6 +216,17 @@ def pytest_runtest_makereport(
     if data:
         setattr(report, ATTRIBUTE, data)
     return report
+
+
+def _tell_in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Leave of a scenario's failure the first paragraph where pytest and JUnit want a line of it.
+
+    The whole text stands above already: in CI pytest would print all of it once more in its short summary.
+    """
+    crash = getattr(report.longrepr, "reprcrash", None)
+    failure = call.excinfo.value if call.excinfo else None
+    if crash is not None and CASE in item.stash and not getattr(failure, "pytrace", True):
+        crash.message = " ".join(crash.message.partition("\n\n")[0].split())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -78,6 +78,7 @@ def _observation() -> dict[str, Any]:
 
 
 _HELP: Final = {
+    "$schema": "Ignored; for editors.",
     "id": "A name without spaces, unique in the suite.",
     "title": "What the case is about, in one line.",
     "category": "A built-in category, or one of your own.",

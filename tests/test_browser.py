@@ -10,6 +10,7 @@ from pathlib import Path
 import html_reports
 import pytest
 from browsing import browser_running, is_blank, opened, overflow, problems, pytest_command, surroundings
+from shared_work import once
 
 ROOT = Path(__file__).parent.parent
 RUNS = {
@@ -27,10 +28,15 @@ def browser():
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def reports(tmp_path_factory, compiled):
     """Return real reports by the name of their run, of the scenarios tagged pilot."""
-    folder = tmp_path_factory.mktemp("reports")
+    folder = once(tmp_path_factory, "reports", lambda folder: report(folder, compiled))
+    return {name: folder / f"{name}.html" for name in RUNS}
+
+
+def report(folder, compiled):
+    """Run what the reports are of."""
     shutil.copytree(ROOT / "scenarios" / "tinybench-50", folder / "scenarios")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     tagged = ("scenarios", "-m", 'supportbench_tag(name="pilot")')
@@ -48,7 +54,6 @@ def reports(tmp_path_factory, compiled):
     for process in running.values():
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 1, out
-    return {name: folder / f"{name}.html" for name in RUNS}
 
 
 @pytest.fixture(scope="module")

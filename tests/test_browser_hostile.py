@@ -10,6 +10,7 @@ import html_reports
 import pytest
 from browsing import browser_running, opened, overflow, pytest_command, surroundings
 from hostile import HOSTILE
+from shared_work import once
 
 BIG = 1_000_000
 SUITE = """
@@ -109,10 +110,14 @@ FOLD = 1_200
 """So many characters of a text are shown before the rest is folded."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def report(tmp_path_factory, compiled):
     """Return the report of a run in which every text was in every field; the last account is a megabyte."""
-    folder = tmp_path_factory.mktemp("hostile")
+    return once(tmp_path_factory, "hostile", lambda folder: run(folder, compiled)) / "report.html"
+
+
+def run(folder, compiled):
+    """Write a project with the texts in every field, and run it."""
     (folder / "pytest.toml").write_text("[pytest]\n", encoding="utf-8")
     (folder / "hostile_agents.py").write_text(AGENTS, encoding="utf-8")
     (folder / "hostile.py").write_bytes((Path(__file__).parent / "hostile.py").read_bytes())
@@ -139,7 +144,6 @@ def report(tmp_path_factory, compiled):
         timeout=300,
     )
     assert done.returncode == 1, done.stdout.decode()[-3_000:] + done.stderr.decode()[-3_000:]
-    return folder / "report.html"
 
 
 @pytest.fixture(scope="module")

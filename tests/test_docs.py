@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator
+from shared_work import once
 from test_claims import CORPUS, error_rates
 
 from pytest_supportbench import expected, hookspecs, plugin, results, scenario, suite
@@ -154,22 +154,34 @@ def write(block, folder):
         path.write_text(block.text, "utf-8")
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory, compiled):
-    """Return the folder of each page's project and what its commands did."""
-    base = tmp_path_factory.mktemp("docs")
-    folders = {page: base / page.stem for page in PAGES}
-    for folder in folders.values():
-        folder.mkdir()
-    with ThreadPoolExecutor(2) as pool:
-        outcomes = pool.map(lambda page: play(page, folders[page], compiled), PAGES)
-    return folders, {name: outcome for page in outcomes for name, outcome in page.items()}
+@pytest.fixture(scope="session")
+def folder_of(tmp_path_factory, compiled):
+    """Return a function that runs a page's commands, unless they were, and returns the folder of its project."""
+
+    def folder_of(page):
+        def make(folder):
+            outcome = play(page, folder, compiled)
+            (folder / "outcome.json").write_text(json.dumps(outcome), "utf-8")
+
+        return once(tmp_path_factory, f"page-{page.stem}", make)
+
+    return folder_of
+
+
+@pytest.fixture(scope="session")
+def outcome_of(folder_of):
+    """Return a function that returns the expected and actual status of a block, and its output."""
+
+    def outcome_of(block):
+        return json.loads((folder_of(block.page) / "outcome.json").read_text("utf-8"))[str(block)]
+
+    return outcome_of
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if runs(block)], ids=str)
-def test_what_is_printed_runs(block, played):
+def test_what_is_printed_runs(block, outcome_of):
     """Each command and each Python example ends with the exit status that the page says."""
-    wanted, got, output = played[1][str(block)]
+    wanted, got, output = outcome_of(block)
     assert got == wanted, output
 
 
@@ -177,24 +189,24 @@ def test_what_is_printed_runs(block, played):
     ("before", "block"),
     [(a, b) for a, b in pairwise(BLOCKS) if runs(a) and b.language == "text" and not b.mark[0]],
 )
-def test_output_is_as_printed(before, block, played):
+def test_output_is_as_printed(before, block, outcome_of):
     """Each line of output that a page shows is in what its command printed."""
     for line in block.text.splitlines():
-        assert line in played[1][str(before)][2]
+        assert line in outcome_of(before)[2]
 
 
-def test_scenario_examples_hold_what_they_claim(played):
+def test_scenario_examples_hold_what_they_claim(folder_of):
     """Every scenario example loads and passes ``supportbench check``, but for the one that is broken on purpose."""
     examples = [b for b in marked("file") if b.mark[1].endswith(".scenario.yaml")]
-    files = [played[0][b.page] / b.mark[1] for b in examples if not b.mark[1].startswith("broken/")]
+    files = [folder_of(b.page) / b.mark[1] for b in examples if not b.mark[1].startswith("broken/")]
     assert len(files) == 3
     assert check_files(files, files[0].parent).problems == ()
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "yaml" and not b.mark[0]], ids=str)
-def test_parts_of_scenarios_fit_the_complete_one(block, played):
+def test_parts_of_scenarios_fit_the_complete_one(block, folder_of):
     """A part of a scenario that a page shows loads in the place of the complete example's own."""
-    folder = played[0][DOCS / "scenarios.md"] / "desk"
+    folder = folder_of(DOCS / "scenarios.md") / "desk"
     data, part = parse((folder / "second-charge.scenario.yaml").read_text("utf-8"), ""), parse(block.text, "")
     in_outcome = set(part) <= set(field_names(expected.Alternative))
     (data["expected"] if in_outcome else data).update(part)
@@ -218,14 +230,14 @@ def test_claims_are_seen_as_told(row):
     assert [claim.deed for claim in find_claims(row["message"], row.get("language", "en"))] == row["claims"]
 
 
-def test_the_observation_is_a_real_one(played):
+def test_the_observation_is_a_real_one(folder_of):
     """The printed observation is exactly what an agent sees, the printed turn ends the case, both fit their schema."""
     (observation,), (turn,) = (
         [json.loads(b.text) for b in marked("schema", kind)] for kind in ("observation", "turn")
     )
     for kind, data in (("observation", observation), ("turn", turn)):
         Draft202012Validator(json_schema(kind)).validate(data)
-    bound = load_scenario(played[0][DOCS / "toolsets.md"] / "parcels" / "lost.scenario.yaml")
+    bound = load_scenario(folder_of(DOCS / "toolsets.md") / "parcels" / "lost.scenario.yaml")
     conversation = Conversation(bound, Limits(), observation["episode"])
     conversation.take({"tool_calls": observation["transcript"][0]["tool_calls"]})
     assert json.loads(conversation.observation().model_dump_json(by_alias=True)) == observation
@@ -243,11 +255,11 @@ def key_paths(value, path=""):
 
 
 @pytest.mark.parametrize("kind", ["run", "episode", "summary"])
-def test_result_lines_have_the_printed_fields(kind, played):
+def test_result_lines_have_the_printed_fields(kind, folder_of):
     """The lines of a real run have exactly the fields that the page prints, and it explains each of them."""
     (block,) = marked("results", kind)
     lines = [
-        json.loads(line) for line in (played[0][block.page] / "run.jsonl").read_text("utf-8").splitlines()
+        json.loads(line) for line in (folder_of(block.page) / "run.jsonl").read_text("utf-8").splitlines()
     ]
     printed = key_paths(json.loads(block.text))
     assert printed == set().union(*(key_paths(line) for line in lines if line["type"] == kind))

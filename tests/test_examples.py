@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shared_work import once
 from test_docs import blocks_of, play, runs
 
 from pytest_supportbench.check import check_files, find_scenarios
@@ -345,10 +347,14 @@ def test_a_card_is_ordered_once():
     assert violations == ("duplicate_effect",)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def played(tmp_path_factory, compiled):
     """Return what the README's commands did in a folder like a fresh clone's."""
-    return play(README, clone(tmp_path_factory.mktemp("readme")), compiled)
+
+    def make(folder):
+        (folder / "outcome.json").write_text(json.dumps(play(README, clone(folder), compiled)), "utf-8")
+
+    return json.loads((once(tmp_path_factory, "examples", make) / "outcome.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("block", COMMANDS, ids=str)

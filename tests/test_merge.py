@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from projects import DARK, agent, last_run, normalised, project
+from shared_work import once
 
 from pytest_supportbench.cli import main
 from pytest_supportbench.comparable import gaps
@@ -28,10 +29,14 @@ NAMES = ("one.jsonl", "two.jsonl", "three.jsonl")
 FOREIGN = ("hypothesispytest", "anyio", "langsmith_plugin", "cacheprovider")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tinybench(tmp_path_factory):
     """Return a folder with a whole run of TinyBench, two agents with two trials each, and its three shards."""
-    folder = tmp_path_factory.mktemp("shards")
+    return once(tmp_path_factory, "shards", run_whole_and_in_parts)
+
+
+def run_whole_and_in_parts(folder):
+    """Run what the files are of."""
     shutil.copytree(ROOT / "scenarios", folder / "scenarios")
     (folder / "pytest.toml").write_text("[pytest]\nstrict = true\n", "utf-8")
     options = [f"-pno:{name}" for name in FOREIGN] + ["--supportbench-trials=2", "-q", "--tb=no"]
@@ -51,7 +56,6 @@ def tinybench(tmp_path_factory):
         for number, name in enumerate(NAMES, 1)
     ]
     assert [part.wait() for part in parts] == [1, 1, 1]
-    return folder
 
 
 @pytest.fixture

@@ -123,13 +123,17 @@ def test_passing_runs_stay_silent_about_episodes_unless_asked(plain, pytester):
     plain("-rA", agent("good")).stdout.fnmatch_lines(["*TB-001 with python-desk_agents-good: conversation*"])
 
 
-def test_a_failure_reads_from_verdict_to_checks(plain, pytester):
-    """A failed item shows a one-line verdict first, then what was permitted and observed, no traceback of ours."""
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_a_failure_reads_from_verdict_to_checks(plain, pytester, monkeypatch, ci):
+    """A failed item shows its verdict first, then what was permitted and observed, within 80 columns, and once."""
+    monkeypatch.setenv("CI", ci)
     project(pytester, [2])
     result = plain(agent("odd"))
     result.stdout.fnmatch_lines(
         [
-            "TB-002 with python-desk_agents-odd: failed resolution, escalation: expected answer; decline",
+            "TB-002 with python-desk_agents-odd: failed resolution, escalation: expected",
+            "  answer; decline",
+            "",
             "situation  Asks for the opening hours, case 2",
             "permitted  answer",
             "observed   action decline",
@@ -138,12 +142,16 @@ def test_a_failure_reads_from_verdict_to_checks(plain, pytester):
             "    expected  answer",
         ]
     )
-    text, _, _ = result.stdout.str().partition(
-        "short test summary info"
-    )  # with CI set it has the whole failure too
+    text = result.stdout.str()
     assert "assert_passed" not in text
     assert text.count("✗ resolution: action") == 1
     assert text.count("resolution   FAILED") == 1
+    (short,) = [line for line in result.stdout.lines if line.startswith("FAILED ")]
+    assert short.startswith("FAILED desk/case002.scenario.yaml::TB-002 - Failed: TB-002 with python")
+    failure = text.partition(" FAILURES ")[2].partition("short test summary info")[0]
+    assert max(map(len, failure.splitlines())) <= 80
+    if ci:  # there pytest cuts no line
+        assert short.endswith("failed resolution, escalation: expected answer; decline")
     result.stdout.fnmatch_lines(["*TB-002 with python-desk_agents-odd: what held beside that*", "✓ held: *"])
 
 
@@ -202,7 +210,11 @@ def test_junit_has_properties_failures_and_errors(run, pytester):
     assert failed["supportbench_policy"] == "passed"
     assert failed["supportbench_escalation_class"] == "abandoned"
     assert failed["supportbench_explanation_by_phrases"] == "0.00"
-    assert cases["TB-002[python-desk_agents-odd]"].find("failure") is not None
+    failure = cases["TB-002[python-desk_agents-odd]"].find("failure")
+    message = "TB-002 with python-desk_agents-odd: failed resolution, escalation: expected answer; decline"
+    assert failure.get("message") == f"Failed: {message}"
+    assert failure.text.startswith(message[:70])
+    assert "✗ resolution: action\n    expected  answer\n" in failure.text
     broken = properties("TB-001[ollama-m]")
     assert broken["supportbench_verdict"] == "error"
     assert broken["supportbench_error"] == "connection_refused"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hatchling import build
+from shared_work import once
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,9 +29,11 @@ def built(folder, into, kind):
         os.chdir(here)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
-    return built(ROOT, tmp_path_factory.mktemp("wheel"), "wheel")
+    folder = once(tmp_path_factory, "wheel", lambda folder: built(ROOT, folder, "wheel"))
+    (file,) = folder.glob("*.whl")
+    return file
 
 
 def names(path):

@@ -14,9 +14,9 @@ from pytest_supportbench.scoring.resolution import describe
 
 
 def failure_text(result: Result) -> str:
-    """Return the text of a failed item: a one-line verdict, the dimensions, then each failed check."""
+    """Return the text of a failed item: the verdict in one paragraph, the dimensions, then each failed check."""
     assert result.score is not None
-    lines = [clean(f"{_name(result)}: {headline(result)}"), ""]
+    lines = [*wrapped(f"{_name(result)}: {headline(result)}", rest="  "), ""]
     lines += _paths(result)
     lines += ["", *_table(result), ""]
     for name, dimension in result.score.dimensions.items():

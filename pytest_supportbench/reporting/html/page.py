@@ -32,6 +32,10 @@ LIMITS: Final = (
 )
 
 
+_VISIBLE: Final = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "␡"}
+"""Control characters as their pictures, as the page's program shows them in what it unpacks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a page is made of. ``index`` and ``blocks`` are packed; ``setup`` has names and values of what was run."""
@@ -56,6 +60,7 @@ def render(parts: Parts) -> str:
     """Return the page as HTML for pytest-html's summary."""
     template = Environment(autoescape=True).from_string(_asset("report.jinja"))
     text = template.render(page=_page(parts), css=Markup(_asset("report.css")), js=Markup(script()))  # noqa: S704 - our own files
+    text = text.translate(_VISIBLE)
     return text.encode(
         "utf-8", "replace"
     ).decode()  # half a surrogate pair would keep the file from being written
