@@ -15,6 +15,7 @@ import gc
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -62,20 +63,39 @@ def tried(source: np.random.Generator, passes: np.ndarray, trials: int) -> dict[
     return found
 
 
-def verdict(seed: int, mean: float, shape: str, trials: int, drop: float) -> str:
-    """Return what the gate says of an agent whose rates fall by ``drop`` on average; 0 is an A/A run.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is simulated: agents of a ``mean`` pass rate and a ``shape``, with ``trials``, that fall by ``drop``.
 
-    Each cell draws numbers of its own: with equal ones an unlucky seed would be unlucky in every cell.
+    A drop of 0 is an A/A run. The ``change`` has ``broken`` some scenarios outright, or is ``spread`` over all of them
+    in proportion.
     """
-    cell = (list(SPREAD).index(shape), trials, round(1000 * mean), round(1000 * drop))
-    source = np.random.default_rng([seed, *cell])
-    before = rates(source, mean, shape)
+
+    shape: str
+    trials: int
+    mean: float
+    drop: float
+    change: str
+
+    def seed(self) -> list[int]:
+        """Return numbers of the cell's own: with equal ones an unlucky seed would be unlucky in every cell."""
+        spread = [1] if self.change == "spread" else []
+        shape = list(SPREAD).index(self.shape)
+        return [shape, self.trials, round(1000 * self.mean), round(1000 * self.drop), *spread]
+
+
+def verdict(seed: int, cell: Cell) -> str:
+    """Return what the gate says of one pair of runs."""
+    source = np.random.default_rng([seed, *cell.seed()])
+    before = rates(source, cell.mean, cell.shape)
     now = before.copy()
-    if drop:  # a change breaks some scenarios outright rather than each a little
-        broken = source.permutation(SCENARIOS)[: round(drop * SCENARIOS / mean)]
+    if cell.drop and cell.change == "spread":
+        now *= 1 - cell.drop / cell.mean
+    elif cell.drop:
+        broken = source.permutation(SCENARIOS)[: round(cell.drop * SCENARIOS / cell.mean)]
         now[broken] = 0.0
-    old, new = tried(source, before, trials), tried(source, now, trials)
-    conditions = Conditions((), "1", trials, 6, 120.0, None)
+    old, new = tried(source, before, cell.trials), tried(source, now, cell.trials)
+    conditions = Conditions((), "1", cell.trials, 6, 120.0, None)
     rules = Rules()
     needed = fresh_needed(old, new, rules)
     again = tried(source, now, needed) if needed else {}
@@ -84,11 +104,11 @@ def verdict(seed: int, mean: float, shape: str, trials: int, drop: float) -> str
     return decide(*sides, rules, fresh=fresh).verdict
 
 
-def share(runs: int, mean: float, shape: str, trials: int, drop: float) -> dict[str, float]:
+def share(runs: int, cell: Cell) -> dict[str, float]:
     """Return the share of each verdict over so many simulated pairs of runs."""
-    verdict(0, mean, shape, trials, drop)
+    verdict(0, cell)
     gc.freeze()  # statsmodels collects garbage at each correction, which costs more than the rest
-    found = [verdict(seed, mean, shape, trials, drop) for seed in range(runs)]
+    found = [verdict(seed, cell) for seed in range(runs)]
     return {name: found.count(name) / runs for name in ("PASS", "REGRESSED", "INCONCLUSIVE")}
 
 
@@ -100,14 +120,14 @@ def shown(found: float, runs: int, drop: float) -> str:
     return f"{100 * found:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
 
 
-def lines(runs: int, aa_runs: int) -> Iterator[str]:
-    """Yield the tables as Markdown."""
-    cells = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.8, 0.95)))
-    drops = (0.0, 0.05, 0.1, 0.2)
-    of = {drop: runs if drop else aa_runs for drop in drops}
-    jobs = [(of[drop], mean, shape, trials, drop) for shape, trials, mean in cells for drop in drops]
+def lines(runs: int, aa_runs: int, change: str) -> Iterator[str]:
+    """Yield the table as Markdown; ``aa_runs`` of 0 leave A/A runs out."""
+    drops = (*(0.0,)[: aa_runs > 0], 0.05, 0.1, 0.2)
+    table = list(product(("even", "mixed"), (1, 3, 5), (0.6, 0.8, 0.95)))
+    cells = [Cell(*row, drop, change) for row in table for drop in drops]
+    of = [runs if cell.drop else aa_runs for cell in cells]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = dict(zip(jobs, pool.map(share, *zip(*jobs, strict=True)), strict=True))
+        found = dict(zip(cells, pool.map(share, of, cells), strict=True))
     yield (
         "| agent | trials | pass rate | "
         + " | ".join(
@@ -116,11 +136,14 @@ def lines(runs: int, aa_runs: int) -> Iterator[str]:
         + " |"
     )
     yield "|---" * (3 + len(drops)) + "|"
-    for shape, trials, mean in cells:
+    for shape, trials, mean in table:
         shares = (
-            shown(found[of[drop], mean, shape, trials, drop]["REGRESSED"], of[drop], drop) for drop in drops
+            shown(
+                found[Cell(shape, trials, mean, drop, change)]["REGRESSED"], runs if drop else aa_runs, drop
+            )
+            for drop in drops
         )
-        yield (f"| {shape} | {trials} | {100 * mean:.0f} % | " + " | ".join(shares) + " |")
+        yield f"| {shape} | {trials} | {100 * mean:.0f} % | {' | '.join(shares)} |"
 
 
 def positive(text: str) -> int:
@@ -138,8 +161,15 @@ def main() -> None:
         "--runs", type=positive, default=1_000, help="simulated pairs of runs for each figure"
     )
     parser.add_argument("--aa-runs", type=positive, help="as many for those without a drop (default: --runs)")
+    parser.add_argument(
+        "--change",
+        choices=("broken", "spread"),
+        default="broken",
+        help="what a drop is: some scenarios broken outright (default), or all a little worse, without A/A runs",
+    )
     chosen = parser.parse_args()
-    for line in lines(chosen.runs, chosen.aa_runs or chosen.runs):
+    aa_runs = 0 if chosen.change == "spread" else chosen.aa_runs or chosen.runs
+    for line in lines(chosen.runs, aa_runs, chosen.change):
         print(line, flush=True)  # noqa: T201 - a program's output
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 
 import pytest
+from shared_work import once
 
 NEEDED = (
     "axe_playwright_python",
@@ -70,7 +71,7 @@ def plugin_args(request):
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """Return a folder in which all processes that tests start share their compiled files."""
-    return tmp_path_factory.mktemp("compiled")
+    return once(tmp_path_factory, "compiled", lambda _: None)
 
 
 @pytest.fixture(autouse=True)

@@ -81,6 +81,7 @@ def unfold(page):
     page.evaluate(
         "document.querySelectorAll('.sb-story details, #sb-pytest').forEach((it) => { it.open = true; })"
     )
+    page.wait_for_selector("#results-table .col-result")
     page.click("#hide_all_details")
     page.locator("#results-table .col-result").first.click()
 
@@ -257,7 +258,7 @@ def test_a_thousand_episodes_stay_quick(browser, thousand):
     with opened(browser, thousand) as (page, _):
         page.wait_for_selector(".sb-row >> nth=999")
         assert page.locator(".sb-detail").count() == 0
-        assert page.locator("script[type='text/plain']").count() == 13
+        assert page.locator("script[type='text/plain']").count() == 14
         page.evaluate("""() => {
             window.unpacking = 0;
             const construct = (known, args) => { window.unpacking += 1; return new known(...args); };
@@ -328,6 +329,7 @@ def test_with_its_assets_beside_it_the_style_is_applied(browser, reports, tmp_pa
     (tmp_path / "report.html").write_text(text[:begin] + link + text[end + 8 :], encoding="utf-8")
     with opened(browser, tmp_path / "report.html") as (page, seen):
         page.evaluate("document.getElementById('sb-pytest').open = true")
+        page.wait_for_selector("#results-table td")
         assert (
             page.evaluate("getComputedStyle(document.querySelector('#results-table td')).paddingTop") == "5px"
         )

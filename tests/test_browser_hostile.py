@@ -222,7 +222,9 @@ def test_nothing_runs_nothing_leaves_and_all_is_readable(browser, report, agent)
 def test_pytest_htmls_own_list_of_it_is_no_danger_either(browser, report):
     """With every log of that list in sight nothing runs, nothing is asked for, and the page keeps its width."""
     with opened(browser, report) as (page, seen):
+        assert page.locator("#results-table .log").count() == 0
         page.evaluate("document.getElementById('sb-pytest').open = true")
+        page.wait_for_selector("#results-table .log", state="attached")
         page.click("#show_all_details")
         assert page.locator("#results-table .log").count() == len(HOSTILE) * len(AGENT_NAMES)
         assert "H-000[python-hostile_agents-ends]" in page.inner_text("#results-table")

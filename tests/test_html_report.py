@@ -250,6 +250,8 @@ def test_the_policy_allows_the_two_programs_only(ours, theirs):
     assert text.count('<html lang="en">') == 1
     assert "width=device-width" in text
     assert text.index("Content-Security-Policy") < text.index("<script")
+    assert f'<script type="text/plain" id="sb-pytest-program">{theirs}</script>' in text
+    assert f"<main><script>{ours}</script>" in text
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ def finished(text: str, script: str) -> str:
     """Return pytest-html's file with language, viewport and a Content-Security-Policy that allows two programs only.
 
     These are ours, ``script``, and pytest-html's own, by their hashes; so markup of any other origin runs nothing and
-    loads nothing. What is not found where pytest-html 4 has it is left as it is.
+    loads nothing. pytest-html's becomes inert text, which ours runs when its list is opened. What is not found where
+    pytest-html 4 has it is left as it is.
     """
     program = _FOOTER_SCRIPT.search(text)
     hashes = [_hash(part) for part in (script, program.group(1) if program else None) if part]
@@ -38,6 +39,9 @@ def finished(text: str, script: str) -> str:
         '    <meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
         '    <meta name="color-scheme" content="light dark"/>'
     )
+    if program:
+        tag = text.rindex("<script>", 0, program.start(1))
+        text = f'{text[:tag]}<script type="text/plain" id="sb-pytest-program">{text[tag + len("<script>") :]}'
     text = text.replace(_INLINE_HANDLER, "").replace("<html>", '<html lang="en">', 1)
     return text.replace('<meta charset="utf-8"/>', f'<meta charset="utf-8"/>\n    {head}', 1)
 

@@ -41,11 +41,19 @@
 
   // ---- pytest-html's own part: kept whole, behind ours, and mended for screen readers
 
-  function mendTemplate() { // before pytest-html's own program, which is further down, makes rows of it
+  function mendTemplate() { // before pytest-html's own program makes rows of it
     const template = byId("template_results-table__tbody");
     const log = template && template.content.querySelector(".logwrapper");
     if (!log) return;
     for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "log"]]) log.setAttribute(name, value);
+  }
+
+  function runPytests(rest) { // once, when its list is wanted: it makes rows of every test, which takes long
+    const program = byId("sb-pytest-program");
+    if (!program) return;
+    program.remove();
+    document.body.append(el("script", {}, program.textContent));
+    for (const list of rest.querySelectorAll("ul > ul:empty")) list.remove();
   }
 
   function foldPytest() {
@@ -58,7 +66,7 @@
     }
     body.insertBefore(main, body.firstChild);
     body.insertBefore(el("section", { "aria-label": "All tests", class: "sb-scroll", tabindex: "0" }, rest), footer);
-    for (const list of rest.querySelectorAll("ul > ul:empty")) list.remove();
+    rest.addEventListener("toggle", () => rest.open && runPytests(rest));
     const title = byId("title");
     if (title) title.remove();
     for (const box of rest.querySelectorAll("input.filter")) {
