@@ -28,7 +28,7 @@ def written(folder: Path, trials: int) -> Path:
     options = [f"--supportbench-trials={trials}", "--supportbench-agent=rules", "-q", "--tb=no"]
     page = ["--html=report.html", "--self-contained-html"]
     begin = perf_counter()
-    subprocess.run(
+    subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "pytest", *options, *page], cwd=folder, check=False, stdout=subprocess.DEVNULL
     )
     print(f"the run took {perf_counter() - begin:.1f} s")  # noqa: T201 - a program's output
