@@ -59,8 +59,11 @@ def _plain(value: MatcherValue) -> str:
     return describe(value)
 
 
-def observed_path(episode: Episode) -> str:
-    """Return what the agent did, in the order that it did it, such as ``asked for confirmation, then stopped``."""
+def observed_path(episode: Episode, score: Score | None = None) -> str:
+    """Return what the agent did, in the order that it did it, such as ``asked for confirmation, then stopped``.
+
+    With its ``score`` it says of an outcome that should have changed the account, and was a mere word, that it was one.
+    """
     steps: list[str] = []
     for record in episode.turns:
         if record.turn is None:
@@ -74,7 +77,7 @@ def observed_path(episode: Episode) -> str:
             steps.append(f"{step} again" if call.committed and step in steps else step)
         if record.customer_reply is not None or (record.delivered and record.turn.asks_for):
             steps.append(f"asked for {', '.join(record.turn.asks_for) or 'information'}")
-    steps.append(_end(episode))
+    steps.append(f"{_end(episode)}{_mere_word(episode, score)}")
     return brief(", then ".join(step for step in dict.fromkeys(steps) if step))
 
 
@@ -107,6 +110,14 @@ def _end(episode: Episode) -> str:
         "agent_failed": f"crashed: {crash_text(episode.failure)}",
         "error": "",
     }[episode.ending]
+
+
+def _mere_word(episode: Episode, score: Score | None) -> str:
+    """Return that nothing was changed, where an agent gave an outcome, tried no change, and should have."""
+    if score is None or episode.ending != "acted" or any(call.effect != "reads" for call in episode.calls):
+        return ""
+    failed = score.dimensions["resolution"].failures
+    return " without changing anything" if any(check.id.startswith("state:") for check in failed) else ""
 
 
 def crash_text(failure: str) -> str:

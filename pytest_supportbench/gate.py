@@ -76,6 +76,19 @@ class Decision:
         }
 
 
+def called(decision: Decision | None) -> dict[Case, str]:
+    """Return what the gate calls a scenario; nothing for those that passed before and pass now, or without a gate."""
+    if decision is None:
+        return {}
+    names = (
+        ("fixed", decision.fixed),
+        ("failed as before", decision.still),
+        ("new failure", decision.candidates),
+        ("quarantine", decision.quarantined),
+    )
+    return {case: name for name, cases in names for case in cases}
+
+
 def decide(
     before: Evidence,
     now: Evidence,

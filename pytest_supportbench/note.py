@@ -10,7 +10,7 @@ from typing import Any, Final
 from pytest_supportbench.comparison import Paired, paired
 from pytest_supportbench.escalation import Escalations, escalations
 from pytest_supportbench.evidence import Case, CaseEvidence, Evidence, evidence
-from pytest_supportbench.gate import Decision, decide
+from pytest_supportbench.gate import Decision, called, decide
 from pytest_supportbench.gate_rules import Rules
 from pytest_supportbench.note_rows import Counting, counting, note_row
 from pytest_supportbench.results import Json
@@ -38,6 +38,7 @@ class Situation:
     """One scenario in words: what was permitted, what the agent did, how that was judged.
 
     With several trials the words are those of the first failed one, else of the first. ``scored`` excludes errors.
+    ``gated`` is what the gate calls it, such as ``new failure``; empty where it says nothing of it.
     """
 
     scenario: str
@@ -51,6 +52,7 @@ class Situation:
     passed: int
     scored: int
     errors: int
+    gated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,9 @@ def make_note(
     lacks what today's version writes.
     """
     require_statistics()
-    evidence(run, path)  # refuses what is damaged, or there twice
     try:
         found = counting(run)
-        shown = [item for item in evidence(found.run, path) if agent in {None, item.agent}]
+        shown = [item for item in evidence(run, path) if agent in {None, item.agent}]
         versions = _versions(run.run)
         rows = {item.agent: _rows(found.run, item.agent, versions) for item in shown}
         calibrated = _calibrated(run)
@@ -206,6 +207,7 @@ def _agent(found: Evidence, rows: Sequence[Row], baseline: Evidence | None, *, c
         named_case(row) for row in rows if row["verdict"] != "error" and row["strict_effects"]
     )
     areas = sorted({item.category for item in cases.values() if item.scored})
+    gate = decide(baseline, found, Rules(), fresh=found.fresh) if baseline else None
     return AgentNote(
         agent=found.agent,
         evidence=found,
@@ -217,10 +219,12 @@ def _agent(found: Evidence, rows: Sequence[Row], baseline: Evidence | None, *, c
         areas={name: _measure(cases, _within(name)) for name in areas},
         escalations=escalations(item for _, item in sorted(cases.items())),
         violations=_violations(rows),
-        situations=tuple(_situations(rows, several=len({row["suite"] for row in rows}) > 1)),
+        situations=tuple(
+            _situations(rows, called(gate), several=len({row["suite"] for row in rows}) > 1),
+        ),
         calibrated=calibrated,
         simulated=sum(bool(row["customer_simulated"]) for row in rows),
-        gate=decide(baseline, found, Rules()) if baseline else None,
+        gate=gate,
     )
 
 
@@ -253,15 +257,20 @@ def _violations(rows: Sequence[Row]) -> tuple[Violated, ...]:
     )
 
 
-def _situations(rows: Sequence[Row], *, several: bool) -> list[Situation]:
+def _situations(rows: Sequence[Row], gated: Mapping[Case, str], *, several: bool) -> list[Situation]:
+    """Return the scenarios that must be handed off first, and of each kind those that fail anew."""
     by_case: dict[Case, list[Row]] = {}
     for row in sorted(rows, key=lambda item: (*named_case(item), item["trial"])):
         by_case.setdefault(named_case(row), []).append(row)
-    found = [_situation(case, trials, several=several) for case, trials in by_case.items()]
-    return sorted(found, key=lambda item: GROUPS.index(item.expected_escalation))
+    found = [
+        _situation(case, trials, gated.get(case, ""), several=several) for case, trials in by_case.items()
+    ]
+    return sorted(
+        found, key=lambda item: (GROUPS.index(item.expected_escalation), item.gated != "new failure")
+    )
 
 
-def _situation(case: Case, trials: Sequence[Row], *, several: bool) -> Situation:
+def _situation(case: Case, trials: Sequence[Row], gated: str, *, several: bool) -> Situation:
     scored = [row for row in trials if row["verdict"] != "error"]
     told: dict[str, Any] = next((row for row in trials if row["verdict"] == "failed"), (scored or trials)[0])
     return Situation(
@@ -276,4 +285,5 @@ def _situation(case: Case, trials: Sequence[Row], *, several: bool) -> Situation
         passed=sum(row["verdict"] == "passed" for row in trials),
         scored=len(scored),
         errors=len(trials) - len(scored),
+        gated=gated,
     )

@@ -70,11 +70,12 @@ def counting(run: RunFile) -> Counting:
 def note_row(line: Json, versions: Mapping[str, str]) -> Row:
     """Return the summary row of an episode line, with the texts that a running session knows."""
     episode = _episode(line)
+    result = _result(line, episode)
     return {
         **stored_row(line, versions),
         "permitted": permitted(line),
-        "observed": _short(observed_path(episode)),
-        "headline": _short(headline(_result(line, episode))),
+        "observed": _short(observed_path(episode, result.score)),
+        "headline": _short(headline(result)),
     }
 
 

@@ -61,7 +61,7 @@ def row(result: Result, constant: str | None = None) -> Row:
         "headline": headline(result),
         "trace": trace({"turns": turns_json(result.episode), "failure": result.episode.failure}),
         "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
-        "observed": observed_path(result.episode),
+        "observed": observed_path(result.episode, result.score),
         "error": None
         if error is None
         else {"cause": error.cause, "message": error.message, "remedy": error.remedy},

@@ -225,7 +225,7 @@ def test_it_works_by_keyboard_alone(browser, reports):
 
 
 def test_a_story_tells_what_happened(browser, reports):
-    """What was at stake, the talk with its calls in order, expected beside actual, and a command to copy."""
+    """What the case tests, the talk with its calls in order, expected beside actual, and a command to copy."""
     told = html_reports.read(reports["failures"])
     (row,) = (row for row in told.rows if row["name"] == "TB-001")
     story = told.stories[row["key"]]
@@ -235,13 +235,9 @@ def test_a_story_tells_what_happened(browser, reports):
         page.wait_for_selector(".sb-story")
         text = page.inner_text(".sb-story")
         stake = told.stakes[story["stake"]]
-        order = [
-            stake["description"],
-            "Expected beside actual",
-            stake["message"][:40],
-            story["calls"][0]["tool"],
-        ]
-        order += [story["turns"][-1]["message"], "Changes of the account", story["command"]]
+        order = [stake["description"], stake["message"][:40], story["calls"][0]["tool"]]
+        order += [story["turns"][-1]["message"], "Expected beside actual", "Changes of the account"]
+        order.append(story["command"])
         places = [text.find(part) for part in order]
         assert -1 not in places
         assert places == sorted(places)

@@ -83,6 +83,25 @@ def test_the_observed_path_tells_what_the_agent_did(tmp_path: Path, turns: Any, 
     assert observed_path(episode) == path
 
 
+@pytest.mark.parametrize(
+    ("turns", "path"),
+    [
+        ([turn("refund", "I have refunded you.")], "action refund without changing anything"),
+        ([turn("refund", "Done.", refund())], f"{REFUNDED}, then action refund"),
+        (
+            [turn("refund", "Done.", refund(charge_id="none")), turn("refund", "Done.")],
+            "issue_refund(charge_id=none, amount=49.00, currency=USD) (not_found), then action refund",
+        ),
+        ([turn("decline", "No.")], "action decline without changing anything"),
+    ],
+    ids=["a word", "a deed", "a failed deed", "another word"],
+)
+def test_an_outcome_that_is_a_mere_word_is_told_as_one(tmp_path: Path, turns: Any, path: str):
+    """Who says that it refunded, and tried nothing, must not look as if it had; the score knows what was due."""
+    episode, score = play(bind(tmp_path), *turns)
+    assert observed_path(episode, score) == path
+
+
 def test_the_observed_path_names_the_simulated_fault(tmp_path: Path):
     """Who stopped after a fault is said to have."""
     bound = bind(

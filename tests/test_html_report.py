@@ -8,6 +8,7 @@ import importlib.util
 import re
 import shlex
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import html_reports
@@ -31,11 +32,13 @@ from pytest_supportbench.thresholds import Measured
 
 PRELOADED = (scipy.stats, statsmodels.stats.api)
 
+NUMBERS = count()
 HTML = ("--html=report.html", "--self-contained-html")
 
 
 def row(state="passed", **changes):
-    return {"verdict": state, "attempt": 1, "replayed": "no", "customer_simulated": False, **changes}
+    case = {"agent": "a", "suite": "desk 1.0", "scenario": "S-1", "trace": str(next(NUMBERS))}
+    return {"verdict": state, "attempt": 1, "replayed": "no", "customer_simulated": False, **case, **changes}
 
 
 def shown(rows, judged=None, *, stopped=False, planned=0, failed_otherwise=0, mistakes=None):
@@ -101,6 +104,15 @@ BESIDE = "1 failure beside the scenarios' verdicts: broken.scenario.yaml"
         ),
         ([row(customer_simulated=True)], None, {}, ("PASSED", "good"), "another run may go otherwise"),
         ([row(attempt=2), P], None, {}, ("PASSED", "good"), "1 episode tried more than once"),
+        ([row(trace="x"), row(trace="x"), P], None, {}, ("PASSED", "good"), "All 3 episodes passed"),
+        (
+            [row(trace="x", scenario=name) for name in ("A", "A", "B", "B", "C")],
+            None,
+            {},
+            ("PASSED", "good"),
+            "All trials were alike to the letter in 2 scenarios that were tried several times: those count as one.",
+        ),
+        ([P, F], None, {}, ("FAILED", "bad"), "No episode was lost to infrastructure errors"),
         ([P, F], gated(), {}, ("PASS", "good"), "The gate says"),
         ([F], gated("REGRESSED"), {}, ("REGRESSED", "bad"), "got worse"),
         ([F], gated("INCONCLUSIVE"), {}, ("INCONCLUSIVE", "unsure"), "The gate says"),
@@ -312,7 +324,7 @@ def test_what_broke_is_the_first_thing_told_the_gravest_first(pytester, report):
         "TB-003 Asks for the opening hours, case 3 (failed 2 of 2 trials) violations unauthor"
     )
     assert "2 more TB-012" in told
-    assert "right was answer it did action decline so it failed resolution, escalation" in told
+    assert "should have answer it did action decline verdict failed resolution, escalation" in told
     assert "What broke" not in report(agent("good")).main
 
 
@@ -442,6 +454,11 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     monkeypatch.setenv("BROKEN", "3,4,5")
     page = report(*options, "--supportbench-quarantine=quarantine.yaml")
     assert page.banner[:2] == ("bad", "REGRESSED")
+    assert "Pass rate 60 % before, 60 % now: 1 new failure, 1 fixed." in page.banner[2]
+    assert "No episode was lost to infrastructure errors" in page.banner[2]
+    assert re.search(
+        r"against the baseline baseline\.json\. Run of \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", page.banner[2]
+    )
     found = {name[:6]: outcome for name, outcome in page.outcomes.items()}
     assert found == {
         "TB-001": "passed",
@@ -564,8 +581,8 @@ def test_a_path_that_cannot_be_written_is_told_before_the_run(pytester, path, wh
 def test_the_file_stays_small(pytester, plain):
     """An episode adds at most 5 kB, its transcript compressed."""
     sizes = {}
-    for count in (5, 45):
-        project(pytester, range(1, count + 1))
+    for size in (5, 45):
+        project(pytester, range(1, size + 1))
         plain(agent("bad"), *HTML)
-        sizes[count] = (pytester.path / "report.html").stat().st_size
+        sizes[size] = (pytester.path / "report.html").stat().st_size
     assert (sizes[45] - sizes[5]) / 40 < 5_000

@@ -401,7 +401,25 @@ def test_a_baseline_judges_the_run(tmp_path, note, capsys):
     text = note(now, "--baseline", str(tmp_path / "baseline.json"))
     judged = section(text, "one against the baseline one")
     assert "REGRESSED: the agent got worse" in judged
-    assert "zero tolerance: " in judged
+    deciding, mark, others = judged.partition("What else was looked at, none of which decided:")
+    assert "Each of these is enough for that verdict:\n\n- zero tolerance: " in deciding
+    assert mark
+    assert "all scenarios: " in others
+    assert text.index("REGRESSED: ") < text.index("## Setup") < text.index("## Situations")
+    assert "new failure; " in section(text, "Situations")
+
+
+def test_the_fresh_trials_of_a_gated_run_count_for_its_verdict(tmp_path, note, capsys):
+    """A new failure that the gate has confirmed is confirmed in the note too; its fresh trials are in no score."""
+    before = stored(tmp_path / "before.jsonl", [*played(right, 50), *played(right, 50, trial=2)], trials=2)
+    failed = {number: played(silent, 50, trial=number)[0] for number in range(1, 6)}
+    lines = [line for number in (1, 2) for line in (failed[number], *played(right, 50, trial=number)[1:])]
+    now = stored(tmp_path / "now.jsonl", [*lines, failed[3], failed[4], failed[5]], trials=2)
+    assert main(["baseline", "set", str(before), str(tmp_path / "baseline.json")]) == 0
+    capsys.readouterr()
+    text = note(now, "--baseline", str(tmp_path / "baseline.json"))
+    assert ": confirmed" in section(text, "one against the baseline one")
+    assert "100 trials of which 100 scored" in text
 
 
 def test_equal_files_give_equal_bytes(tmp_path, note):

@@ -49,6 +49,9 @@ def note_blocks(note: Note) -> Iterator[Block]:
         yield Paragraph(
             "Shares are left out below, since these episodes are not all that the run should have had."
         )
+    for item in note.agents:
+        if item.gate is not None:
+            yield from _gate(item, item.gate, note.baseline)
     yield from setup_blocks(note)
     several = len(note.agents) > 1
     for item in note.agents:
@@ -59,9 +62,6 @@ def note_blocks(note: Note) -> Iterator[Block]:
         yield Heading("Differences")
         for pair in note.pairs:
             yield from _pair(pair)
-    for item in note.agents:
-        if item.gate is not None:
-            yield from _gate(item, item.gate, note.baseline)
     yield Heading("What this does not show")
     yield Bullets(tuple(_limitations(note)))
     yield from fingerprint_blocks(note)
@@ -103,7 +103,11 @@ def _gate(found: AgentNote, decision: Decision, baseline: str) -> Iterator[Block
     yield Heading(f"{found.agent} against the baseline {baseline}")
     yield Paragraph(headline(decision))
     reasons = sorted(decision.reasons, key=lambda reason: not reason.blocks)
-    yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons])
+    if any(reason.blocks for reason in reasons):
+        yield Paragraph("Each of these is enough for that verdict:")
+        yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if reason.blocks])
+        yield Paragraph("What else was looked at, none of which decided:")
+    yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if not reason.blocks])
 
 
 def _limitations(note: Note) -> Iterator[str]:

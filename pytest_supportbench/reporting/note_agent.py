@@ -75,11 +75,13 @@ def _must_title(situations: Sequence[Situation]) -> str:
 
 
 def _outcome(item: Situation) -> str:
-    """Return the class, the trials where there are several, and what went wrong first."""
+    """Return the class, the trials where there are several, what a gate calls it, and what went wrong first."""
     parts = [words(item.escalation_class)] if item.escalation_class not in {None, "either"} else []
     if item.scored + item.errors > 1:
         errors = f", {counted(item.errors, 'infrastructure error')}" if item.errors else ""
         parts = [f"passed {item.passed} of {item.scored} trials{errors}", *parts]
+    if item.gated:
+        parts.insert(0, item.gated)
     return "; ".join((*parts, item.outcome))
 
 

@@ -36,7 +36,7 @@ def _paths(result: Result) -> Iterator[str]:
     scenario = result.bound.scenario
     yield from wrapped(scenario.title, "situation  ")
     yield from wrapped(permitted_path(scenario, result.bound.suite.toolset.specs), "permitted  ")
-    yield from wrapped(observed_path(result.episode), "observed   ")
+    yield from wrapped(observed_path(result.episode, result.score), "observed   ")
 
 
 def _table(result: Result) -> Iterator[str]:

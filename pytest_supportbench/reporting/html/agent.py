@@ -50,8 +50,8 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None
             f"{summary.routine_solved}."
         ),
         "constant": (
-            f"A bot that always escalates would have recall {summary.constant.recall} and specificity "
-            f"{summary.constant.specificity} here."
+            f"A bot that hands everything to the general queue would have recall {summary.constant.recall} and "
+            f"specificity {summary.constant.specificity} here: a hand-off to the wrong place is not a right one."
         ),
         "violations": sorted(_violations(summary), key=lambda item: (not item["severe"], item["code"])),
         "areas": list(_areas(summary, scored)),

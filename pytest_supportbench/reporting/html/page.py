@@ -143,4 +143,6 @@ def _subject(parts: Parts) -> str:
     agents = "; ".join(f"{summary.agent} {strict_share(summary, parts.rows)}" for summary in parts.summaries)
     suites = ", ".join(sorted({row["suite"] for row in parts.rows})) or "no suite"
     against = f", against the baseline {parts.baseline}" if parts.baseline else ""
-    return f"Strict passes: {agents or 'no agent'}; on {suites}{against}."
+    started = dict(parts.setup).get("started", "")
+    when = f" Run of {started[:16].replace('T', ' ')} UTC." if started else ""
+    return f"Strict passes: {agents or 'no agent'}; on {suites}{against}.{when}"

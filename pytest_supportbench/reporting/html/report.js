@@ -59,7 +59,7 @@
   function foldPytest() {
     const body = document.body;
     const main = byId("supportbench");
-    const rest = el("details", { id: "sb-pytest" }, el("summary", {}, "All tests, as pytest-html lists them"));
+    const rest = el("details", { id: "sb-pytest" }, el("summary", {}, "All tests, as pytest-html lists them; an expected failure is one that the baseline or the quarantine has too"));
     const footer = document.querySelector("footer");
     for (const node of [...body.children]) {
       if (node !== main && node !== footer && node.tagName !== "SCRIPT" && node.id !== "title") rest.append(node);
@@ -299,7 +299,7 @@
   }
 
   function apart(one, other) {
-    const a = one.split(/(\s+)/), b = other.split(/(\s+)/);
+    const a = one.split(/([\s(),=']+)/), b = other.split(/([\s(),=']+)/);
     let start = 0, end = 0;
     while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
     while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
@@ -308,7 +308,8 @@
       el("mark", {}, parts.slice(start, parts.length - end).join("") || "∅"),
       parts.slice(parts.length - end).join(""),
     ];
-    return one === other ? [[one], [other]] : [marked(a), marked(b)];
+    if (one === other || (!start && !end)) return [[one], [other]]; // nothing in common: there is nothing to point at
+    return [marked(a), marked(b)];
   }
 
   function section(title, ...children) {
@@ -318,7 +319,7 @@
   function stake(told, stakes) {
     const at = stakes[told.stake];
     if (!at) return null;
-    return section("What was at stake",
+    return section("What this case tests",
       el("p", {}, el("strong", {}, words(at.failure_mode)), " – ", el("bdi", {}, at.description)),
       ...at.policies.map(([name, text]) => el("details", {}, el("summary", {}, `Policy: ${name}`), prose(text))));
   }
@@ -373,10 +374,12 @@
     if (!failed.length) return null;
     const body = el("tbody", {});
     for (const [name, [, id, expected, actual, reason, violation, basis]] of failed) {
+      const what = () => (id.startsWith("state:") ? [el("code", {}, id.slice(6)), " "] : []); // a bare value says little
       const [left, right] = apart(expected, actual);
       body.append(el("tr", {},
         el("th", { scope: "row" }, words(name), el("span", { class: "sb-codes" }, violation ? `${words(violation)}, by ${basis}` : id)),
-        el("td", { "data-label": "Expected", dir: "auto" }, ...left), el("td", { "data-label": "Actual", dir: "auto" }, ...right),
+        el("td", { "data-label": "Expected", dir: "auto" }, ...what(), ...left),
+        el("td", { "data-label": "Actual", dir: "auto" }, ...what(), ...right),
         el("td", { "data-label": "Because", dir: "auto" }, reason)));
     }
     return section("Expected beside actual", el("div", { class: "sb-scroll", tabindex: "0", role: "group", "aria-label": "failed checks" },
@@ -430,7 +433,7 @@
         el("a", { href: `#${encodeURIComponent(row.name_id)}` }, "link to this")),
       el("dl", { class: "sb-paths" }, el("dt", {}, "permitted"), el("dd", { dir: "auto" }, told.permitted),
         el("dt", {}, "observed"), el("dd", { dir: "auto" }, told.observed)),
-      stake(told, stakes), wrong(told), conversation(told, stakes), changes(told),
+      stake(told, stakes), conversation(told, stakes), wrong(told), changes(told),
       section("Facts of this episode", el("ul", { class: "sb-facts" }, facts.map((text) => el("li", {}, text)))),
       everyCheck(told),
       told.output ? el("section", {}, el("details", {}, el("summary", {}, "Output of the agent"), code(told.output))) : null,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pytest_supportbench.gate import Decision
+from pytest_supportbench.gate import Decision, called
 from pytest_supportbench.reporting.html.episodes import COLUMNS, MAX_SHORT, MAX_TITLE, cut
 from pytest_supportbench.summary import Row, named_case
 from pytest_supportbench.words import STRICT_DIMENSIONS
@@ -15,26 +15,13 @@ Json: TypeAlias = dict[str, Any]
 
 def table(rows: Mapping[str, Sequence[Row]], decision: Decision | None, blocks: Mapping[str, int]) -> Json:
     """Return the table as JSON data. ``rows`` are by node id; ``blocks`` has the block of each story."""
-    groups = _groups(decision)
+    groups = called(decision)
     return {
         "columns": COLUMNS,
         "rows": [
             list(_values(nodeid, row, groups, blocks)) for nodeid, found in rows.items() for row in found
         ],
     }
-
-
-def _groups(decision: Decision | None) -> dict[tuple[str, str], str]:
-    """Return how the gate calls a scenario; nothing for those that passed before and pass now."""
-    if decision is None:
-        return {}
-    names = (
-        ("fixed", decision.fixed),
-        ("failed as before", decision.still),
-        ("new failure", decision.candidates),
-        ("quarantine", decision.quarantined),
-    )
-    return {case: name for name, cases in names for case in cases}
 
 
 def _values(

@@ -10,7 +10,7 @@ from pytest_supportbench.comparable import part_text
 from pytest_supportbench.counted import counted
 from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.gate import meaning
-from pytest_supportbench.summary import Row
+from pytest_supportbench.summary import Row, case_of
 
 Tone: TypeAlias = Literal["good", "bad", "unsure"]
 
@@ -48,6 +48,11 @@ def verdict(
         *(_beside(judged) if judged is not None else ()),
     )
     word, sentence, tone = _gated(judged) if judged is not None else _plain(rows)
+    if tone == "bad" and rows and all(row["verdict"] != "error" for row in rows):
+        warnings = (
+            *warnings,
+            "No episode was lost to infrastructure errors: what failed is the agent's own doing.",
+        )
     if stopped and tone == "good":
         word, sentence, tone = (
             "INCOMPLETE",
@@ -63,7 +68,18 @@ def verdict(
 
 def _gated(judged: Judged) -> tuple[str, str, Tone]:
     tones: dict[str, Tone] = {"PASS": "good", "INCONCLUSIVE": "unsure"}
-    return judged.verdict, f"The gate says: {meaning(judged)}.", tones.get(judged.verdict, "bad")
+    sentence = f"The gate says: {meaning(judged)}.{_change(judged)}"
+    return judged.verdict, sentence, tones.get(judged.verdict, "bad")
+
+
+def _change(judged: Judged) -> str:
+    """Return the mean pass rate before and now, and how many scenarios changed."""
+    decision = judged.decision
+    if decision is None or decision.aggregate is None:
+        return ""
+    before, now = (f"{100 * rate:.0f} %" for rate in (decision.aggregate.before, decision.aggregate.now))
+    new, fixed = len(decision.candidates), len(decision.fixed)
+    return f" Pass rate {before} before, {now} now: {counted(new, 'new failure')}, {fixed} fixed."
 
 
 def _beside(judged: Judged) -> Iterator[str]:
@@ -93,6 +109,15 @@ def _plain(rows: Sequence[Row]) -> tuple[str, str, Tone]:
     return "PASSED", f"All {counted(scored, 'episode')} passed all four dimensions.", "good"
 
 
+def _alike(rows: Sequence[Row]) -> int:
+    """Return how many scenarios had several scored trials, all of them equal in all that the agent replied."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        if row["verdict"] != "error":
+            found.setdefault((row["agent"], *case_of(row)), []).append(row["trace"])
+    return sum(len(traces) > 1 and len(set(traces)) == 1 for traces in found.values())
+
+
 def _others(count: int) -> str:
     return f"{counted(count, 'failure')} beside the scenarios' verdicts"
 
@@ -112,6 +137,11 @@ def _doubts(rows: Sequence[Row], *, stopped: bool, planned: int, failed_otherwis
         yield f"{counted(again, 'episode')} tried more than once, and shown as of the last time."
     if replayed := len(rows) - some("replayed", "no"):
         yield f"{counted(replayed, 'episode')} replayed: the agent was not asked now, its stored replies were scored."
+    if again := _alike(rows):
+        yield (
+            f"All trials were alike to the letter in {counted(again, 'scenario')} that "
+            f"{'was' if again == 1 else 'were'} tried several times: those count as one."
+        )
     if simulated := some("customer_simulated", True):
         yield f"A simulated customer answered in {counted(simulated, 'episode')}, so another run may go otherwise."
     if failed_otherwise:
