@@ -27,7 +27,9 @@ def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) ->
         worst.setdefault(case_of(row), row)
     found = sorted(worst.values(), key=_gravity)
     gated = judged is not None and judged.decision is not None
-    counts = dict(judged.alarms) if judged is not None and gated else {}
+    counts: dict[tuple[str, str], str] = {}
+    for case, text in judged.alarms if judged is not None and gated else ():
+        counts[case] = f"{counts[case]}; {text}" if case in counts else text
     new = [row for row in found if not gated or named_case(row) in counts]
     return {
         "title": "What broke that did not before" if gated else "What broke",
