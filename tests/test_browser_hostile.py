@@ -205,7 +205,7 @@ def test_nothing_runs_nothing_leaves_and_all_is_readable(browser, report, agent)
             if agent != "ends" and text.encode("utf-8", "ignore").decode() != text:
                 continue
             assert shown(text) in story, f"{number}: {text[:80]!r}"
-        assert page.title() == "report.html"
+        assert page.title() == "FAILED – report.html"
         assert page.evaluate("window.pwned") is None
         assert (seen.dialogs, seen.errors) == ([], [])
         assert seen.requests == [report.as_uri()]
@@ -228,7 +228,11 @@ def test_pytest_htmls_own_list_of_it_is_no_danger_either(browser, report):
         page.click("#show_all_details")
         assert page.locator("#results-table .log").count() == len(HOSTILE) * len(AGENT_NAMES)
         assert "H-000[python-hostile_agents-ends]" in page.inner_text("#results-table")
-        assert (page.title(), page.evaluate("window.pwned"), seen.dialogs) == ("report.html", None, [])
+        assert (page.title(), page.evaluate("window.pwned"), seen.dialogs) == (
+            "FAILED – report.html",
+            None,
+            [],
+        )
         assert seen.requests == [report.as_uri()]
         assert overflow(page) == 0
 

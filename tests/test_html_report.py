@@ -24,10 +24,12 @@ from pytest_supportbench.beside import Doubt
 from pytest_supportbench.cli import main
 from pytest_supportbench.gate import Decision
 from pytest_supportbench.judged import Judged
+from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.document import finished
 from pytest_supportbench.reporting.html.episodes import BLOCK, Stake, blocks, cut, packed
 from pytest_supportbench.reporting.html.verdict import verdict
 from pytest_supportbench.statistics import Interval
+from pytest_supportbench.summary import Share
 from pytest_supportbench.thresholds import Measured
 
 PRELOADED = (scipy.stats, statsmodels.stats.api)
@@ -457,7 +459,8 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     assert "Pass rate 60 % before, 60 % now: 1 new failure, 1 fixed." in page.banner[2]
     assert "No episode was lost to infrastructure errors" in page.banner[2]
     assert re.search(
-        r"against the baseline baseline\.json\. Run of \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", page.banner[2]
+        r"against the baseline baseline\.json; .* known\. Run of \d{4}-\d\d-\d\d \d\d:\d\d UTC\.",
+        page.banner[2],
     )
     found = {name[:6]: outcome for name, outcome in page.outcomes.items()}
     assert found == {
@@ -474,7 +477,48 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     counts = "passed 2 of 2 trials in the baseline, 0 of 2 now, 0 of 3 fresh ones: confirmed"
     assert new.startswith(f"TB-004 Asks for the opening hours, case 4 ({counts})")
     assert "TB-003" not in new
-    assert "2 scenarios failed as before, or in quarantine" in new
+    assert "2 scenarios failed as before, or in quarantine; the table has them." in new
+    assert "zero-tolerance" not in new
+    assert "of the agent differs: nothing that is known." in page.banner[2]
+
+
+def failed(name, *violations):
+    """Return a failed row of the summary."""
+    words = {
+        "title": name,
+        "permitted": "answer",
+        "observed": "action decline",
+        "headline": "failed resolution",
+    }
+    codes = [[code, "effect"] for code in violations]
+    return row("failed", suite="desk 1.0", scenario=name, tags=[], violations=codes, **words)
+
+
+@pytest.mark.parametrize(
+    ("as_before", "said"),
+    [
+        ([], ""),
+        ([failed("S-2")], "1 scenario failed as before, or in quarantine; the table has them."),
+        (
+            [failed("S-2"), failed("S-3", "wrong_subject"), failed("S-4", "disclosure")],
+            (
+                "3 scenarios failed as before, or in quarantine; the table has them. Of these 2 have zero-tolerance "
+                "violations, which block where they are more than before."
+            ),
+        ),
+    ],
+)
+def test_grave_failures_that_are_not_new_are_told_too(as_before, said):
+    """A baseline with a leak in it lets the leak through, and the page does not keep that to itself."""
+    rows = [*as_before, failed("S-1")]
+    trials = {("desk 1.0", item["scenario"]): Share(0, 1) for item in rows}
+    summary = SimpleNamespace(failures=rows, trials=trials)
+    judged = gated("REGRESSED", alarms=((("desk", "S-1"), "confirmed"), (("desk", "S-1"), "zero tolerance")))
+    found = broken(summary, rows, judged)
+    assert [(item["name"], item["counts"]) for item in found["items"]] == [
+        ("S-1", "confirmed; zero tolerance")
+    ]
+    assert found["as_before"] == said
 
 
 def test_a_missed_threshold_fails_what_the_baseline_passes(pytester, report):

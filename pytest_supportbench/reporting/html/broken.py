@@ -35,8 +35,20 @@ def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) ->
         "title": "What broke that did not before" if gated else "What broke",
         "items": [_item(row, summary, counts, several=len(suites) > 1) for row in new],
         "shown": SHOWN,
-        "as_before": counted(len(found) - len(new), "scenario") if len(found) > len(new) else "",
+        "as_before": _as_before([row for row in found if row not in new]),
     }
+
+
+def _as_before(rows: Sequence[Row]) -> str:
+    """Return in words what failed and is nothing new, and what of it would be the gravest if it were."""
+    if not rows:
+        return ""
+    grave = sum(_gravity(row)[0] < 0 for row in rows)
+    text = f"{counted(len(rows), 'scenario')} failed as before, or in quarantine; the table has them."
+    if not grave:
+        return text
+    have = "one has" if grave == 1 else f"{grave} have"
+    return f"{text} Of these {have} zero-tolerance violations, which block where they are more than before."
 
 
 def _gravity(row: Row) -> tuple[int, int]:

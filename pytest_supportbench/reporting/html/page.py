@@ -143,6 +143,10 @@ def _subject(parts: Parts) -> str:
     agents = "; ".join(f"{summary.agent} {strict_share(summary, parts.rows)}" for summary in parts.summaries)
     suites = ", ".join(sorted({row["suite"] for row in parts.rows})) or "no suite"
     against = f", against the baseline {parts.baseline}" if parts.baseline else ""
+    decision = parts.judged.decision if parts.judged else None
+    if decision is not None:
+        names = ", ".join(text.partition(":")[0] for text in decision.changed)
+        against += f"; of the agent differs: {names or 'nothing that is known'}"
     started = dict(parts.setup).get("started", "")
     when = f" Run of {started[:16].replace('T', ' ')} UTC." if started else ""
     return f"Strict passes: {agents or 'no agent'}; on {suites}{against}.{when}"

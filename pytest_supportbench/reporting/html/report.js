@@ -463,6 +463,7 @@
     window.addEventListener("beforeprint", () => { byId("sb-pytest").open = false; });
     draw();
     follow();
+    document.title = `${document.querySelector("#supportbench h1").textContent} – ${document.title}`;
     document.documentElement.dataset.sbReady = "yes";
   }
 
