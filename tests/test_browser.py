@@ -18,6 +18,8 @@ RUNS = {
     "incomplete": ["--supportbench-agent=rules", "-x"],
     "two-agents": ["--supportbench-agent=rules", "--supportbench-agent=call-every-tool"],
 }
+CHECKED = {("light", "desktop"), ("dark", "phone")}
+"""Each scheme and each size is checked by axe, which takes seconds, once."""
 SIZES = {"desktop": (1280, 900), "phone": (360, 780)}
 
 
@@ -102,7 +104,7 @@ def test_every_run_is_readable_in_light_and_dark_on_desk_and_phone(browser, repo
                     path = folder / f"report-{name}-{scheme}-{size}{part}.png"
                     shots.append(page.screenshot(path=path, full_page=not part))
                     assert overflow(page) == 0, path.name
-                    if part:
+                    if part and (scheme, size) in CHECKED:
                         assert problems(page) == [], path.name
         assert not any(map(is_blank, shots))
         assert len(set(shots)) == len(shots)
