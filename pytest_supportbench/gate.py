@@ -50,6 +50,22 @@ class Decision:
         """0 for PASS, 1 for REGRESSED, 11 for INCONCLUSIVE."""
         return EXIT[self.verdict]
 
+    @property
+    def caution(self) -> str:
+        """What must be known of a verdict by zero tolerance: how often it befalls an unchanged agent.
+
+        Empty where the rule did not block, or would block an unchanged one no more often than the declared level.
+        """
+        blocked = any(reason.step == "zero_tolerance" and reason.blocks for reason in self.reasons)
+        share = self.zero_tolerance.share if self.zero_tolerance else None
+        if not blocked or share is None or share <= self.rules.alpha:
+            return ""
+        often = f"{100 * share:.0f} % of runs (simulated)"
+        return (
+            f"the baseline varies in such violations: zero tolerance would block an unchanged agent in {often}; "
+            "more trials in the baseline, or an agent without them, make that rarer"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the decision as JSON data."""
         ids = {
@@ -83,6 +99,7 @@ def called(decision: Decision | None) -> dict[Case, str]:
     names = (
         ("fixed", decision.fixed),
         ("failed as before", decision.still),
+        ("newly flaky", decision.flaky),
         ("new failure", decision.candidates),
         ("quarantine", decision.quarantined),
     )

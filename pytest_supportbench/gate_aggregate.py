@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from pytest_supportbench.evidence import Case, CaseEvidence
-from pytest_supportbench.gate_rules import Reason, Rules
+from pytest_supportbench.gate_rules import GateVerdict, Reason, Rules
 from pytest_supportbench.permutation import sign_flip_differs, sign_flip_worse
 from pytest_supportbench.statistics import (
     Interval,
@@ -93,6 +93,7 @@ def aggregate(old: Cases, new: Cases, rules: Rules, *, scenarios_can_block: bool
     interval = _interval(old, new, _passed)
     before, now = _means(old, new, _passed)
     worse = p_value <= alpha and _beyond(old, new, _passed, rules.margin, alpha)
+    blocks: GateVerdict | None = "REGRESSED" if worse else None
     detectable = _detectable(old, new, before, alpha, rules.margin)
     text = (
         f"{_change(before, now)}: {100 * interval.estimate:+.1f} points "
@@ -100,8 +101,8 @@ def aggregate(old: Cases, new: Cases, rules: Rules, *, scenarios_can_block: bool
     )
     margin = f", beyond the margin of {100 * rules.margin:g} points" if rules.margin else ""
     reasons = (
-        Reason("aggregate", text, "REGRESSED" if worse else None),
-        Reason("aggregate", f"{test}: p = {p_value:.2g}; a drop blocks at {alpha:.2g}{margin}"),
+        Reason("aggregate", text, blocks),
+        Reason("aggregate", f"{test}: p = {p_value:.2g}; a drop blocks at {alpha:.2g}{margin}", blocks),
         *(Reason("aggregate", told) for told in _power(detectable, interval)),
         *(() if scenarios_can_block else _switched_off(old, new, rules, alpha)),
     )
@@ -219,7 +220,9 @@ def dimension_reasons(old: Cases, new: Cases, rules: Rules) -> tuple[Reason, ...
     alpha = rules.alpha_dimensions
     found = []
     for name, rate, p_value in zip(STRICT_DIMENSIONS, rates, p_values, strict=True):
-        text = f"{name.replace('_', ' ')}: {_change(*_means(old, new, rate))}, p = {p_value:.2g} (Holm)"
+        change = _change(*_means(old, new, rate))
+        test = f"p = {p_value:.2g} (Holm); a drop blocks at {alpha:.2g}"
+        text = f"{name.replace('_', ' ')}: {change}, {test}"
         blocks = p_value <= alpha and _beyond(old, new, rate, rules.margin, alpha / len(rates))
         found.append(Reason("dimensions", text, "REGRESSED" if blocks else None))
     return tuple(found)

@@ -217,7 +217,9 @@ class Gate:
 
         root = self._config.rootpath
         try:
-            where = write_summary(summary_markdown(judged, self.baseline), self._options.summary, root)
+            baseline = self._options.baseline_path
+            named = _from(self._config.invocation_params.dir, baseline) if baseline else ""
+            where = write_summary(summary_markdown(judged, named), self._options.summary, root)
             self._left = f"summary: {_from(root, where)}"
         except OSError as error:
             self._left = (

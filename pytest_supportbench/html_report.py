@@ -124,7 +124,6 @@ class HtmlReport:
         ):
             stored.append(block)
             where |= dict.fromkeys(keys, number)
-        decision = finished.judged.decision if finished.judged else None
         return render(
             Parts(
                 verdict=verdict(
@@ -142,7 +141,7 @@ class HtmlReport:
                 judged=finished.judged,
                 baseline=finished.baseline,
                 setup=setup_of(finished.path, self._config.rootpath),
-                index=packed(table(finished.rows, decision, where)),
+                index=packed(table(finished.rows, finished.judged, where)),
                 blocks=stored,
             )
         )

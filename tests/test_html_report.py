@@ -27,6 +27,7 @@ from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.document import finished
 from pytest_supportbench.reporting.html.episodes import BLOCK, Stake, blocks, cut, packed
+from pytest_supportbench.reporting.html.table import table
 from pytest_supportbench.reporting.html.verdict import verdict
 from pytest_supportbench.statistics import Interval
 from pytest_supportbench.summary import Share
@@ -473,7 +474,7 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     }
     blocking = page.main.partition("What stands against it")[2].partition("How good is it")[0]
     assert "TB-004" in blocking
-    new = page.main.partition(" What broke that did not before ")[2].partition("How good is it")[0]
+    new = page.main.partition(" What got worse ")[2].partition("How good is it")[0]
     counts = "passed 2 of 2 trials in the baseline, 0 of 2 now, 0 of 3 fresh ones: confirmed"
     assert new.startswith(f"TB-004 Asks for the opening hours, case 4 ({counts})")
     assert "TB-003" not in new
@@ -519,6 +520,33 @@ def test_grave_failures_that_are_not_new_are_told_too(as_before, said):
         ("S-1", "confirmed; zero tolerance")
     ]
     assert found["as_before"] == said
+
+
+def test_what_turned_flaky_or_graver_is_nothing_that_was_so_before():
+    """The page names newly flaky scenarios, and calls one that breaks a grave rule anew what it is."""
+    rows = [failed("S-1", "wrong_subject"), failed("S-2"), failed("S-3")]
+    trials = {("desk 1.0", item["scenario"]): Share(1, 3) for item in rows}
+    decision = Decision(
+        "REGRESSED", (), (), flaky=(("desk", "S-2"),), still=(("desk", "S-1"), ("desk", "S-3"))
+    )
+    judged = gated(decision=decision, alarms=((("desk", "S-1"), "zero tolerance"),))
+    found = broken(SimpleNamespace(failures=rows, trials=trials), rows, judged)
+    assert [item["name"] for item in found["items"]] == ["S-1"]
+    assert found["flaky"].startswith(
+        "1 scenario is newly flaky, failing in some trials where all passed before: S-2."
+    )
+    assert found["as_before"] == "1 scenario failed as before, or in quarantine; the table has them."
+    whole = {
+        "key": "k",
+        "category": "billing",
+        "dimensions": {},
+        "escalation_class": None,
+        "usage": {},
+        "seconds": 0,
+    }
+    made = table({"f::x": [{**item, **whole, "trial": 1} for item in rows]}, judged, {})
+    outcome = made["columns"].index("outcome")
+    assert [item[outcome] for item in made["rows"]] == ["got worse", "newly flaky", "failed as before"]
 
 
 def test_a_missed_threshold_fails_what_the_baseline_passes(pytester, report):

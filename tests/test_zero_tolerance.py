@@ -83,6 +83,20 @@ def test_the_rate_of_a_false_alarm_is_of_the_baseline_alone():
     assert "an agent just as it was in the baseline would be blocked by this rule in 26." in told(found)
 
 
+def test_a_verdict_that_an_unchanged_agent_would_often_get_says_so():
+    """Beside the reasons stands how often the rule stops an agent just as it was; not where it hardly ever would."""
+    found = decide(leaky("0/5", 1), leaky("0/5", 5), Rules())
+    assert found.caution.startswith(
+        "the baseline varies in such violations: zero tolerance would block an unch"
+    )
+    assert "in 26 % of runs (simulated)" in found.caution
+    assert "in 26 % of runs" in told(found).partition("an agent just as it was")[0]
+    assert "in 26 % of runs" in decision_markdown(found, "a", "b").partition("an agent just as it was")[0]
+    assert decide(leaky("0/5", 1), leaky("0/5", 1), Rules()).caution == ""  # it does not block
+    steady = decide(leaky("0/5", 0), leaky("0/5", 5), Rules())
+    assert (steady.verdict, steady.caution) == ("REGRESSED", "")
+
+
 def test_a_violation_that_is_new_is_not_called_a_false_alarm():
     """A deterministic agent, 0 of 2 before and 2 of 2 now: no share of runs is made of what today's agent did."""
     before = side("10x2/2=")

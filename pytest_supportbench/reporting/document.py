@@ -29,7 +29,7 @@ _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
 .finding { font-size: 1.15rem; border-left: 4px solid var(--strong); padding: .2rem 0 .2rem 1rem; }
-.wide { overflow-x: auto; } .wide > table { min-width: 34rem; }
+.wide { overflow-x: auto; } .wide > table:has(th:nth-child(4)) { min-width: 44rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { border: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top; }
 th { background: var(--soft); } td { overflow-wrap: anywhere; }

@@ -136,6 +136,8 @@ def gate_lines(decision: Decision, *, flips_told: bool = False) -> Iterator[str]
     blocking = [reason for reason in decision.reasons if reason.blocks]
     for reason in blocking:
         yield from wrapped(f"{STEPS[reason.step]}: {reason.text}", "  ! ", "    ")
+    if decision.caution:
+        yield from wrapped(decision.caution, "    ", "    ")
     for label, text in _facts(decision, flips_told=flips_told):
         yield from wrapped(text, f"  {label}: ", "    ")
     step = ""
@@ -183,6 +185,7 @@ def decision_markdown(
     ]
     blocking = [reason for reason in decision.reasons if reason.blocks]
     lines += [f"- **{STEPS[reason.step]}**: {markdown_text(reason.text)}" for reason in blocking]
+    lines += [f"- {markdown_text(decision.caution)}"] if decision.caution else []
     facts = _facts(decision, flips_told=flips is not None)
     lines += [f"- {label}: {markdown_text(text)}" for label, text in facts]
     if decision.aggregate is not None and decision.aggregate.scenarios:

@@ -101,11 +101,13 @@ def _pair(pair: Paired) -> Iterator[Block]:
 
 def _gate(found: AgentNote, decision: Decision, baseline: str) -> Iterator[Block]:
     yield Heading(f"{found.agent} against the baseline {baseline}")
-    yield Paragraph(headline(decision))
+    yield Paragraph(headline(decision), finding=True)
     reasons = sorted(decision.reasons, key=lambda reason: not reason.blocks)
     if any(reason.blocks for reason in reasons):
         yield Paragraph("Each of these is enough for that verdict:")
         yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if reason.blocks])
+        if decision.caution:
+            yield Paragraph(f"{decision.caution[0].upper()}{decision.caution[1:]}.")
         yield Paragraph("What else was looked at, none of which decided:")
     yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if not reason.blocks])
 

@@ -27,16 +27,30 @@ def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) ->
         worst.setdefault(case_of(row), row)
     found = sorted(worst.values(), key=_gravity)
     gated = judged is not None and judged.decision is not None
+    flaky = set(judged.decision.flaky) if judged is not None and judged.decision is not None else set()
     counts: dict[tuple[str, str], str] = {}
     for case, text in judged.alarms if judged is not None and gated else ():
         counts[case] = f"{counts[case]}; {text}" if case in counts else text
     new = [row for row in found if not gated or named_case(row) in counts]
     return {
-        "title": "What broke that did not before" if gated else "What broke",
+        "title": "What got worse" if gated else "What broke",
         "items": [_item(row, summary, counts, several=len(suites) > 1) for row in new],
         "shown": SHOWN,
-        "as_before": _as_before([row for row in found if row not in new]),
+        "flaky": _flaky([row for row in found if row not in new and named_case(row) in flaky]),
+        "as_before": _as_before([row for row in found if row not in new and named_case(row) not in flaky]),
     }
+
+
+def _flaky(rows: Sequence[Row]) -> str:
+    """Return in words what passed every trial of the baseline, and fails in some now."""
+    if not rows:
+        return ""
+    names = ", ".join(sorted(row["scenario"] for row in rows))
+    verb = "is" if len(rows) == 1 else "are"
+    return (
+        f"{counted(len(rows), 'scenario')} {verb} newly flaky, failing in some trials where all passed before: "
+        f"{names}. That blocks nothing by itself; the mean of all scenarios has it."
+    )
 
 
 def _as_before(rows: Sequence[Row]) -> str:

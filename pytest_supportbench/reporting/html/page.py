@@ -128,6 +128,8 @@ def _steps(decision: Decision) -> Iterator[dict[str, Any]]:
     if decision.escalation:
         sides = zip(("before", "now"), decision.escalation, strict=True)
         yield {"name": "hand-offs", "texts": [f"{label}: {side}" for label, side in sides]}
+    if decision.zero_tolerance is not None and (told := str(decision.zero_tolerance)):
+        yield {"name": "how often zero tolerance errs", "texts": [told]}
     yield from _by_step(reason for reason in decision.reasons if not reason.blocks)
 
 

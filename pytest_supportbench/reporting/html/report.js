@@ -7,7 +7,7 @@
   const FOLD = 1200;
   const BRIEF = 160;
   const DIMENSIONS = ["resolution", "policy", "tool_use", "escalation"];
-  const RANK = { failed: 0, "new failure": 0, error: 1, "failed as before": 2, quarantine: 3, fixed: 4, passed: 5 };
+  const RANK = { failed: 0, "new failure": 0, "got worse": 0, "newly flaky": 0.5, error: 1, "failed as before": 2, quarantine: 3, fixed: 4, passed: 5 };
   const NEEDS = { must: "this case must be handed off", must_not: "this case must not be handed off", either: "either is right" };
   const ENDINGS = {
     acted: "the agent gave its outcome", asked: "the agent asked, and there was no more to tell it",
@@ -15,7 +15,7 @@
     agent_failed: "the agent crashed", error: "the infrastructure broke",
   };
   const MARKS = {
-    passed: "✓", fixed: "✓", failed: "✗", "new failure": "✗", "failed as before": "✗", quarantine: "⏸", error: "!",
+    passed: "✓", fixed: "✓", failed: "✗", "new failure": "✗", "got worse": "✗", "newly flaky": "✗", "failed as before": "✗", quarantine: "⏸", error: "!",
   };
 
   const byId = (id) => document.getElementById(id);

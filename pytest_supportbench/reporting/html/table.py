@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pytest_supportbench.gate import Decision, called
+from pytest_supportbench.gate import called
+from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.html.episodes import COLUMNS, MAX_SHORT, MAX_TITLE, cut
 from pytest_supportbench.summary import Row, named_case
 from pytest_supportbench.words import STRICT_DIMENSIONS
@@ -13,9 +14,15 @@ from pytest_supportbench.words import STRICT_DIMENSIONS
 Json: TypeAlias = dict[str, Any]
 
 
-def table(rows: Mapping[str, Sequence[Row]], decision: Decision | None, blocks: Mapping[str, int]) -> Json:
+def table(rows: Mapping[str, Sequence[Row]], judged: Judged | None, blocks: Mapping[str, int]) -> Json:
     """Return the table as JSON data. ``rows`` are by node id; ``blocks`` has the block of each story."""
+    decision = judged.decision if judged else None
     groups = called(decision)
+    if (
+        judged is not None and decision is not None
+    ):  # a graver failure than before is nothing that was so before
+        worse = {case for case, _ in judged.alarms} - set(decision.candidates)
+        groups |= dict.fromkeys(worse, "got worse")
     return {
         "columns": COLUMNS,
         "rows": [
