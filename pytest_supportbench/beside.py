@@ -12,10 +12,14 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What leaves a run INCONCLUSIVE, in words. ``infrastructure`` tells that a rerun may cure it."""
+    """What leaves a run INCONCLUSIVE, in words. ``infrastructure`` tells that a rerun may cure it.
+
+    ``shares`` tells that the shares of the run may not be those of the whole.
+    """
 
     text: str
     infrastructure: bool = False
+    shares: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,10 @@ def beside(
         doubts.append(Doubt(f"{counted(number, 'test')} could not be run: see NOT RUN"))
     if own_errors:
         doubts.append(
-            Doubt(f"{counted(len(own_errors), 'test')} of your own ended in an infrastructure error", True)
+            Doubt(
+                f"{counted(len(own_errors), 'test')} of your own ended in an infrastructure error",
+                infrastructure=True,
+                shares=False,
+            )
         )
     return Beside(tuple(failures) if ended else (), tuple(doubts))

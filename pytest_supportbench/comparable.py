@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pytest_supportbench.counted import counted
@@ -84,7 +85,7 @@ def gaps(
     several = several_suites((*before.cases, *now.cases))
     part = now.shard is not None
     if now.shard is not None:
-        yield _gap(part_text(now.shard))
+        yield replace(_gap(part_text(now.shard)), infrastructure=True)
     if before.shard is not None:
         number, of = before.shard
         yield _gap(
@@ -104,7 +105,8 @@ def gaps(
         yield from _missing(what, side)
         counting = side.without(quarantine)
         trials = (before.without(quarantine) if part else counting).trials
-        yield from _errors(what, counting, trials, rules, several=several)
+        for reason in _errors(what, counting, trials, rules, several=several):
+            yield replace(reason, infrastructure=side is now)
 
 
 def own_gaps(now: Evidence, rules: Rules) -> Iterator[tuple[Reason, bool]]:

@@ -33,8 +33,9 @@ class CaseEvidence:
     """The trials of one scenario. ``scored`` excludes ``errors``, which say nothing of the agent.
 
     ``repeats`` is true where there were several scored trials and all were identical in what the agent replied: they
-    then carry no more information than one. ``passed`` and the counts of ``dimensions`` (passed trials by dimension)
-    and ``zero_tolerance`` (trials with such a violation, by code) are at most ``scored``. Twins share a ``family``.
+    then carry no more information than one. ``passed`` and the counts of ``dimensions`` (passed trials by dimension),
+    ``zero_tolerance`` (trials with such a violation, by code) and ``replayed`` (those with stored replies only, which a
+    baseline does not keep) are at most ``scored``. Twins share a ``family``.
     """
 
     case: Case
@@ -50,6 +51,7 @@ class CaseEvidence:
     dimensions: Mapping[str, int]
     zero_tolerance: Mapping[str, int]
     escalation: Mapping[str, int]
+    replayed: int = field(default=0, compare=False)
 
     @property
     def weight(self) -> int:
@@ -119,8 +121,7 @@ class Evidence:
     ``fresh`` has the trials beyond the declared ones, by which a gate tried new failures again: they are no part of
     ``cases``, and of no count. ``shard`` is the number (from 1) of the run's part and how many there are, ``None`` for
     a whole run. ``run`` is the run's id, empty where it is not known, as of a baseline; it is no part of what was
-    shown, so runs may be equal without it. ``replayed`` counts scored trials whose replies were all stored ones, and
-    ``skipped`` has the scenarios of which pytest skipped an item.
+    shown, so runs may be equal without it. ``skipped`` has the scenarios of which pytest skipped an item.
     """
 
     agent: str
@@ -131,7 +132,6 @@ class Evidence:
     missing: int = 0
     fresh: Mapping[Case, CaseEvidence] = field(default_factory=dict)
     shard: tuple[int, int] | None = None
-    replayed: int = 0
     skipped: tuple[Case, ...] = ()
     run: str = field(default="", compare=False)
 
@@ -145,9 +145,17 @@ class Evidence:
         """How many trials there are, errors included."""
         return sum(case.errors + case.scored for case in self.cases.values())
 
+    @property
+    def replayed(self) -> int:
+        """How many scored trials had stored replies only."""
+        return sum(case.replayed for case in self.cases.values())
+
     def without(self, cases: Collection[Case]) -> Evidence:
-        """Return the same without some scenarios; what is missing of the declared trials stays missing."""
-        return replace(self, cases={case: item for case, item in self.cases.items() if case not in cases})
+        """Return the same without some scenarios, and without what is missing of these."""
+        kept = {case: item for case, item in self.cases.items() if case not in cases}
+        left = [item for case, item in self.cases.items() if case in cases]
+        missing = sum(max(0, self.conditions.trials - item.errors - item.scored) for item in left)
+        return replace(self, cases=kept, missing=max(0, self.missing - missing))
 
 
 def evidence(run: RunFile, path: str = "the results file") -> tuple[Evidence, ...]:
@@ -207,11 +215,6 @@ def _tried(lines: Sequence[Json], trials: int) -> dict[str, Any]:
         "cases": {case: case_evidence(case, found) for case, found in sorted(declared.items())},
         "fresh": {case: case_evidence(case, found) for case, found in sorted(fresh.items())},
         "missing": sum(max(0, trials - len(found)) for found in declared.values()),
-        "replayed": sum(
-            line["verdict"] != "error" and line.get("replayed") == "yes"
-            for found in declared.values()
-            for line in found
-        ),
     }
 
 
@@ -236,6 +239,7 @@ def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
         dimensions={name: dimensions[name] for name in STRICT_DIMENSIONS},
         zero_tolerance=Counter(code for line in scored for code in zero_tolerance(line)),
         escalation=Counter(str(line["escalation_class"]) for line in scored if line["escalation_class"]),
+        replayed=sum(line.get("replayed") == "yes" for line in scored),
     )
 
 

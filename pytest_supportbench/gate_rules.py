@@ -75,7 +75,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What one step of a gate found. ``blocks`` is the verdict that it forces, ``None`` where it only tells."""
+    """What one step of a gate found. ``blocks`` is the verdict that it forces, ``None`` where it only tells.
+
+    ``infrastructure`` tells that another try may cure it: errors of the run, or that it is a mere part of one.
+    """
 
     step: Literal[
         "comparable",
@@ -89,6 +92,7 @@ class Reason:
     ]
     text: str
     blocks: GateVerdict | None = None
+    infrastructure: bool = False
 
 
 def failing_trials(trials: int) -> int:

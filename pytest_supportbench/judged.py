@@ -74,7 +74,7 @@ class Judged:
     @property
     def of_thresholds(self) -> Verdict:
         """What thresholds alone make of the run: shares that are not those of the whole reach and miss nothing."""
-        if self.part is not None or self.doubts or not self.complete:
+        if self.part is not None or not self.complete or any(doubt.shares for doubt in self.doubts):
             return "INCONCLUSIVE"
         if any(item.missed for item in self.measured):
             return "FAILED"
@@ -148,8 +148,12 @@ def judge(
     alone = part is None and now.complete and (decision is None or decision.exit_status == 0)
     curable = all(item.infrastructure for item in unknown) and all(doubt.infrastructure for doubt in doubts)
     errors = _errors_stand(counting_before, counting, by.rules, part) or (alone and bool(unknown))
-    comparable = decision is None or all(reason.step != "comparable" for reason in decision.reasons)
-    scenarios = errors and comparable and not _new_failures(before, counting)
+    blocking = [reason for reason in decision.reasons if reason.blocks] if decision else []
+    scenarios = (
+        errors
+        and all(reason.infrastructure for reason in blocking)
+        and not _new_failures(counting_before, counting)
+    )
     only_beside = bool(around.doubts) and not own_doubts and (part is not None or (alone and not unknown))
     return Judged(
         agent=now.agent,
@@ -161,7 +165,7 @@ def judge(
         failures=(*(held.expired if decision is None else ()), *around.failures),
         doubts=doubts,
         notes=() if decision else told,
-        replayed=0 < now.replayed == now.trials - now.errors,
+        replayed=0 < counting.replayed == counting.trials - counting.errors,
         alarms=tuple(_alarms(before, now, decision, held.cases)) if before and decision else (),
     )
 
@@ -197,7 +201,7 @@ def _errors_stand(before: Evidence | None, now: Evidence, rules: Rules, part: tu
     """Tell whether infrastructure errors may stand against a verdict; of a shard, against that of the whole run."""
     if part is None:
         return now.errors > 0
-    return broken(before, now, rules) if before else now.errors == now.trials
+    return broken(before, now, rules) if before else 0 < now.errors == now.trials
 
 
 def _new_failures(before: Evidence | None, now: Evidence) -> bool:

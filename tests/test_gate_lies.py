@@ -329,6 +329,9 @@ def test_an_infrastructure_error_of_ones_own_test_is_none_of_the_gates(blessed, 
         result = plain(agent("changing"), *options)
         assert (result.ret, verdict(result)) == (10, "INCONCLUSIVE")
         assert "1 test of your own ended in an infrastructure error" in said(result)
+    monkeypatch.setenv("BROKEN", "1,2,3,4,5")
+    missed = plain(agent("changing"), UNDER)
+    assert (missed.ret, verdict(missed)) == (1, "FAILED")  # no share of the scenarios is in doubt
 
 
 # Quarantine.
@@ -374,6 +377,52 @@ def test_errors_of_what_is_in_quarantine_stand_against_nothing(
     assert plain(agent("changing"), *options, quarantine(pytester, "TB-003")).ret == 10
 
 
+@pytest.mark.parametrize("options", [(UNDER,), (TRIALS, BASELINE)], ids=["thresholds", "baseline"])
+def test_one_live_scenario_in_quarantine_makes_no_replay_a_live_run(
+    blessed, pytester, plain, monkeypatch, options
+):
+    """Of what counts every reply was a stored one, so the verdict is of stored replies."""
+    monkeypatch.setenv("BROKEN", "")
+    tapes = "--supportbench-cassette=tapes"
+    plain(agent("changing"), TRIALS, tapes)
+    for path in (pytester.path / "tapes").rglob("TB-001.json"):
+        path.unlink()
+    result = plain(agent("changing"), TRIALS, tapes, *options, quarantine(pytester, "TB-001"))
+    assert (result.ret, verdict(result)) == (0, "PASS (REPLAYED)")
+
+
+def test_one_lost_trial_in_quarantine_leaves_thresholds_alone(desk, pytester, plain):
+    """A scenario that does not count lacks no trial either; another one does."""
+    (pytester.path / "conftest.py").write_text(
+        "import pytest\n\ndef pytest_runtest_setup(item):\n"
+        "    if 'TB-004[1]' in item.name: pytest.skip('needs staging')\n",
+        encoding="utf-8",
+    )
+    assert plain(agent("changing"), TRIALS, UNDER).ret == 11
+    held = plain(agent("changing"), TRIALS, UNDER, quarantine(pytester, "TB-004"))
+    assert (held.ret, verdict(held)) == (0, "PASS")
+
+
+def test_a_shard_in_quarantine_whole_has_no_errors(desk, pytester, plain):
+    """Exit code 10 is of infrastructure errors alone, and there was none."""
+    options = (agent("changing"), UNDER, "--supportbench-shard=1/5")
+    name = str(re.search(r"TB-00\d", plain(*options, "-v").stdout.str())[0])
+    held = plain(*options, quarantine(pytester, name))
+    assert (held.ret, verdict(held)) == (11, "INCONCLUSIVE")
+
+
+def test_errors_beside_what_no_rerun_cures_are_not_alone(blessed, pytester, plain, monkeypatch):
+    """A scenario that is missing, or a new violation of zero tolerance, stays when the server is up again."""
+    monkeypatch.setenv("BROKEN", "2")
+    monkeypatch.setenv("DOWN", "1")
+    assert plain(agent("changing"), TRIALS, BASELINE).ret == 10
+    assert plain(agent("changing"), TRIALS, BASELINE, "-k", "not TB-005").ret == 11
+    monkeypatch.setenv("NOTES", "3")
+    monkeypatch.setenv("BROKEN", "2")
+    held = plain(agent("changing"), TRIALS, BASELINE, quarantine(pytester, "TB-003"))
+    assert (held.ret, verdict(held)) == (11, "INCONCLUSIVE")
+
+
 def test_a_skipped_scenario_in_quarantine_leaves_thresholds_alone(desk, pytester, plain):
     """What does not count may be skipped as well; another one may not."""
     (pytester.path / "conftest.py").write_text(
@@ -412,6 +461,23 @@ def test_an_annotation_tells_counts_and_what_went_wrong(blessed, pytester, plain
     text = line.partition("::error")[2].partition("::")[2]
     assert "passed 2 of 2 trials in the baseline, 0 of 2 now, 0 of 3 fresh ones: confirmed" in text
     assert "failed resolution" in text
+
+
+def test_a_missed_threshold_is_annotated_as_the_runs(blessed, pytester, plain, monkeypatch):
+    """A new failure that a baseline of one trial cannot confirm is not why, and does not stand for what is."""
+    plain(agent("changing"), "--supportbench-results=once.jsonl")
+    assert main(["baseline", "set", "once.jsonl", "once.json"]) == 0
+    monkeypatch.setenv("BROKEN", "2,4")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = plain(
+        agent("changing"), "--supportbench-baseline=once.json", "--supportbench-fail-under=strict=0.9"
+    )
+    lines = [line for line in result.stdout.lines if line.startswith("::error")]
+    assert "TB-004" in lines[0]
+    assert lines[-1].startswith(
+        "::error title=supportbench gate%3A FAILED::FAILED: a share is below its threshold"
+    )
+    assert len(lines) == 2
 
 
 def test_new_failures_are_counted_on_a_line_of_their_own(blessed, pytester, monkeypatch):

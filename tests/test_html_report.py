@@ -113,9 +113,9 @@ BESIDE = "1 failure beside the scenarios' verdicts: broken.scenario.yaml"
             None,
             {},
             ("PASSED", "good"),
-            "All trials were alike to the letter in 2 scenarios that were tried several times: those count as one.",
+            "All trials of each scenario were alike to the letter, so they count as one.",
         ),
-        ([P, F], None, {}, ("FAILED", "bad"), "No episode was lost to infrastructure errors"),
+        ([P, F], None, {}, ("FAILED", "bad"), "None of these episodes was lost to infrastructure errors"),
         ([P, F], gated(), {}, ("PASS", "good"), "The gate says"),
         ([F], gated("REGRESSED"), {}, ("REGRESSED", "bad"), "got worse"),
         ([F], gated("INCONCLUSIVE"), {}, ("INCONCLUSIVE", "unsure"), "The gate says"),
@@ -457,8 +457,9 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     monkeypatch.setenv("BROKEN", "3,4,5")
     page = report(*options, "--supportbench-quarantine=quarantine.yaml")
     assert page.banner[:2] == ("bad", "REGRESSED")
-    assert "Pass rate 60 % before, 60 % now: 1 new failure, 1 fixed." in page.banner[2]
-    assert "No episode was lost to infrastructure errors" in page.banner[2]
+    assert "Pass rate 60.0 % before, 60.0 % now: 1 new failure, 1 fixed." in page.banner[2]
+    assert "None of these episodes was lost to infrastructure errors" in page.banner[2]
+    assert "Each of these is enough for the verdict." in page.main
     assert re.search(
         r"against the baseline baseline\.json; .* known\. Run of \d{4}-\d\d-\d\d \d\d:\d\d UTC\.",
         page.banner[2],
@@ -481,6 +482,41 @@ def test_a_gated_run_names_what_changed(pytester, report, plain, monkeypatch):
     assert "2 scenarios failed as before, or in quarantine; the table has them." in new
     assert "zero-tolerance" not in new
     assert "of the agent differs: nothing that is known." in page.banner[2]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row(trace="x"), row(trace="y")],
+        [row(trace="x"), row(trace="x"), row(trace="x", scenario="B"), row(trace="y", scenario="B")],
+        [row(trace="x"), row(trace="x", attempt=2)],
+        [P, row(scenario="B")],
+    ],
+    ids=["varied", "varied elsewhere", "reruns", "single trials"],
+)
+def test_trials_that_may_differ_are_not_called_alike(rows):
+    """Only an agent that never varied has trials that count as one, and what reruns replaced is not in sight."""
+    assert "alike" not in shown(rows)[2]
+
+
+def test_nobody_is_blamed_where_no_episode_failed():
+    """A test of one's own, or an entry of the quarantine that is over, is no doing of the agent."""
+    assert "own doing" not in shown([P], gated(failures=(BESIDE,)), failed_otherwise=1)[2]
+    assert "own doing" not in shown([F, E])[2]
+
+
+def test_what_was_not_compared_is_not_called_as_before(pytester, report, plain, monkeypatch):
+    """Where errors keep the gate from comparing, failures are listed as what they are."""
+    project(pytester, range(1, 7), CHANGING)
+    plain(agent("changing"), "--supportbench-trials=2", "--supportbench-results=before.jsonl")
+    assert main(["baseline", "set", str(pytester.path / "before.jsonl"), "baseline.json"]) == 0
+    monkeypatch.setenv("BROKEN", "1,2")
+    page = report(agent("changing"), "--supportbench-baseline=baseline.json")  # one trial, and two before
+    assert page.banner[:2] == ("unsure", "INCONCLUSIVE")
+    assert "as before" not in page.main
+    told = page.main.partition(" What broke ")[2].partition("How good is it")[0]
+    assert "TB-001" in told
+    assert "TB-002" in told
 
 
 def failed(name, *violations):
@@ -514,7 +550,9 @@ def test_grave_failures_that_are_not_new_are_told_too(as_before, said):
     rows = [*as_before, failed("S-1")]
     trials = {("desk 1.0", item["scenario"]): Share(0, 1) for item in rows}
     summary = SimpleNamespace(failures=rows, trials=trials)
-    judged = gated("REGRESSED", alarms=((("desk", "S-1"), "confirmed"), (("desk", "S-1"), "zero tolerance")))
+    decision = Decision("REGRESSED", (), (), aggregate=SimpleNamespace())
+    alarms = ((("desk", "S-1"), "confirmed"), (("desk", "S-1"), "zero tolerance"))
+    judged = gated(decision=decision, alarms=alarms)
     found = broken(summary, rows, judged)
     assert [(item["name"], item["counts"]) for item in found["items"]] == [
         ("S-1", "confirmed; zero tolerance")
@@ -527,7 +565,12 @@ def test_what_turned_flaky_or_graver_is_nothing_that_was_so_before():
     rows = [failed("S-1", "wrong_subject"), failed("S-2"), failed("S-3")]
     trials = {("desk 1.0", item["scenario"]): Share(1, 3) for item in rows}
     decision = Decision(
-        "REGRESSED", (), (), flaky=(("desk", "S-2"),), still=(("desk", "S-1"), ("desk", "S-3"))
+        "REGRESSED",
+        (),
+        (),
+        aggregate=SimpleNamespace(),
+        flaky=(("desk", "S-2"),),
+        still=(("desk", "S-1"), ("desk", "S-3")),
     )
     judged = gated(decision=decision, alarms=((("desk", "S-1"), "zero tolerance"),))
     found = broken(SimpleNamespace(failures=rows, trials=trials), rows, judged)

@@ -401,7 +401,7 @@ def test_a_baseline_judges_the_run(tmp_path, note, capsys):
     text = note(now, "--baseline", str(tmp_path / "baseline.json"))
     judged = section(text, "one against the baseline one")
     assert "REGRESSED: the agent got worse" in judged
-    deciding, mark, others = judged.partition("What else was looked at, none of which decided:")
+    deciding, mark, others = judged.partition("What else was looked at:")
     assert "Each of these is enough for that verdict:\n\n- zero tolerance: " in deciding
     assert mark
     assert "all scenarios: " in others

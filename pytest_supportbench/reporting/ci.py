@@ -79,8 +79,8 @@ def _place(chosen: Path | None, root: Path) -> Path | None:
 def workflow_commands(judged: Judged, paths: Mapping[Case, str], wrong: Mapping[Case, str]) -> Iterator[str]:
     """Yield GitHub's workflow commands, if this is one of its runners.
 
-    There is one for each scenario that may block, at its file (``paths``) with what went ``wrong`` in it, or one for
-    the run where it is no PASS and no scenario is why.
+    There is one for each scenario that may block, at its file (``paths``) with what went ``wrong`` in it, and one for
+    the run where it is no PASS and no such scenario is why.
     """
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
@@ -89,7 +89,7 @@ def workflow_commands(judged: Judged, paths: Mapping[Case, str], wrong: Mapping[
         title = _property(f"{judged.verdict}: {case[1]}")
         what = f"{text}; {wrong[case]}" if case in wrong else text
         yield f"::{level} file={_property(paths.get(case, ''))},title={title}::{_data(f'{case[1]}: {what}')}"
-    if judged.exit_status and not judged.alarms:
+    if judged.exit_status and not _by_scenarios(judged):
         told = [doubt.text for doubt in judged.doubts]
         told += [
             reason.text for reason in (judged.decision.reasons if judged.decision else ()) if reason.blocks
@@ -97,6 +97,15 @@ def workflow_commands(judged: Judged, paths: Mapping[Case, str], wrong: Mapping[
         told += [str(item) for item in judged.measured if not item.holds]
         text = "; ".join((whole_headline(judged), *judged.failures, *told))
         yield f"::{level} title={_property(f'supportbench gate: {judged.verdict}')}::{_data(text)}"
+
+
+def _by_scenarios(judged: Judged) -> bool:
+    """Tell whether single scenarios are why: by the gate's rule for them, or by zero tolerance."""
+    decision = judged.decision
+    if decision is None or not judged.alarms or decision.verdict != judged.verdict:
+        return False
+    steps = {reason.step for reason in decision.reasons if reason.blocks == decision.verdict}
+    return bool(steps & {"scenarios", "zero_tolerance"})
 
 
 def _data(text: str) -> str:

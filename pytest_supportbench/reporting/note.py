@@ -17,7 +17,7 @@ from pytest_supportbench.reporting.document import (
     to_html,
     to_markdown,
 )
-from pytest_supportbench.reporting.gate import STEPS, headline
+from pytest_supportbench.reporting.gate import REPLAYED, STEPS, headline
 from pytest_supportbench.reporting.note_agent import agent_blocks
 from pytest_supportbench.reporting.note_finding import finding
 from pytest_supportbench.reporting.note_setup import fingerprint_blocks, reproduce_blocks, setup_blocks
@@ -50,7 +50,7 @@ def note_blocks(note: Note) -> Iterator[Block]:
             "Shares are left out below, since these episodes are not all that the run should have had."
         )
     for item in note.agents:
-        if item.gate is not None:
+        if item.gate is not None and shares:
             yield from _gate(item, item.gate, note.baseline)
     yield from setup_blocks(note)
     several = len(note.agents) > 1
@@ -101,15 +101,22 @@ def _pair(pair: Paired) -> Iterator[Block]:
 
 def _gate(found: AgentNote, decision: Decision, baseline: str) -> Iterator[Block]:
     yield Heading(f"{found.agent} against the baseline {baseline}")
-    yield Paragraph(headline(decision), finding=True)
-    reasons = sorted(decision.reasons, key=lambda reason: not reason.blocks)
-    if any(reason.blocks for reason in reasons):
+    replayed = f" {REPLAYED}" if found.evidence.replayed == found.strict.whole > 0 else ""
+    yield Paragraph(f"{headline(decision)}{replayed}", finding=True)
+    yield Paragraph(
+        "By the scenarios alone and the gate's default options: what else a gated run was judged by (thresholds, a "
+        "quarantine, tests of one's own) is not in a note."
+    )
+    deciding = [reason for reason in decision.reasons if reason.blocks == decision.verdict]
+    others = [reason for reason in decision.reasons if reason not in deciding]
+    if decision.verdict != "PASS" and deciding:
         yield Paragraph("Each of these is enough for that verdict:")
-        yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if reason.blocks])
+        yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in deciding])
         if decision.caution:
             yield Paragraph(f"{decision.caution[0].upper()}{decision.caution[1:]}.")
-        yield Paragraph("What else was looked at, none of which decided:")
-    yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in reasons if not reason.blocks])
+        if others:
+            yield Paragraph("What else was looked at:")
+    yield Bullets([f"{STEPS[reason.step]}: {reason.text}" for reason in others])
 
 
 def _limitations(note: Note) -> Iterator[str]:

@@ -18,16 +18,17 @@ SHOWN: Final = 10
 def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) -> dict[str, Any]:
     """Return what the page's template lists of an agent's failures: each scenario once, by its worst failed trial.
 
-    Of a run that a baseline judges only the new ones are listed, with what the gate counted; what failed as before is
-    counted in words. ``rows`` are those of the whole run.
+    Of a run that was compared with a baseline only the new ones are listed, with what the gate counted; the others are
+    told in words. ``rows`` are those of the whole run.
     """
     suites = {row["suite"] for row in rows}
     worst: dict[Case, Row] = {}
     for row in sorted(summary.failures, key=_gravity):
         worst.setdefault(case_of(row), row)
     found = sorted(worst.values(), key=_gravity)
-    gated = judged is not None and judged.decision is not None
-    flaky = set(judged.decision.flaky) if judged is not None and judged.decision is not None else set()
+    decision = judged.decision if judged is not None else None
+    gated = decision is not None and decision.aggregate is not None  # else the runs were not compared
+    flaky = set(decision.flaky) if decision is not None else set()
     counts: dict[tuple[str, str], str] = {}
     for case, text in judged.alarms if judged is not None and gated else ():
         counts[case] = f"{counts[case]}; {text}" if case in counts else text

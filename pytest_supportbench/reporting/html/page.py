@@ -81,6 +81,9 @@ def _page(parts: Parts) -> dict[str, Any]:
         "warnings": parts.verdict.warnings,
         "subject": _subject(parts),
         "blocking": _by_step(item for item in decision.reasons if item.blocks) if decision else [],
+        "each_is_enough": decision is not None
+        and decision.verdict == parts.verdict.word
+        and {item.blocks for item in decision.reasons} <= {None, decision.verdict},
         "measured": [_measured(item) for item in judged.measured] if judged else [],
         "agents": [agent_part(summary, parts.rows, judged) for summary in parts.summaries],
         "dimensions": [*(name.replace("_", " ") for name in STRICT_DIMENSIONS), "strict pass"],

@@ -48,10 +48,10 @@ def verdict(
         *(_beside(judged) if judged is not None else ()),
     )
     word, sentence, tone = _gated(judged) if judged is not None else _plain(rows)
-    if tone == "bad" and rows and all(row["verdict"] != "error" for row in rows):
+    if {row["verdict"] for row in rows} in ({"failed"}, {"failed", "passed"}):
         warnings = (
             *warnings,
-            "No episode was lost to infrastructure errors: what failed is the agent's own doing.",
+            "None of these episodes was lost to infrastructure errors: what failed in them is the agent's own doing.",
         )
     if stopped and tone == "good":
         word, sentence, tone = (
@@ -69,15 +69,16 @@ def verdict(
 def _gated(judged: Judged) -> tuple[str, str, Tone]:
     tones: dict[str, Tone] = {"PASS": "good", "INCONCLUSIVE": "unsure"}
     sentence = f"The gate says: {meaning(judged)}.{_change(judged)}"
-    return judged.verdict, sentence, tones.get(judged.verdict, "bad")
+    mark = " (REPLAYED)" if judged.replayed else ""
+    return f"{judged.verdict}{mark}", sentence, tones.get(judged.verdict, "bad")
 
 
 def _change(judged: Judged) -> str:
     """Return the mean pass rate before and now, and how many scenarios changed."""
     decision = judged.decision
-    if decision is None or decision.aggregate is None:
+    if decision is None or decision.aggregate is None or not decision.aggregate.scenarios:
         return ""
-    before, now = (f"{100 * rate:.0f} %" for rate in (decision.aggregate.before, decision.aggregate.now))
+    before, now = (f"{100 * rate:.1f} %" for rate in (decision.aggregate.before, decision.aggregate.now))
     new, fixed = len(decision.candidates), len(decision.fixed)
     return f" Pass rate {before} before, {now} now: {counted(new, 'new failure')}, {fixed} fixed."
 
@@ -111,13 +112,15 @@ def _plain(rows: Sequence[Row]) -> tuple[str, str, Tone]:
     return "PASSED", f"All {counted(scored, 'episode')} passed all four dimensions.", "good"
 
 
-def _alike(rows: Sequence[Row]) -> int:
-    """Return how many scenarios had several scored trials, all of them equal in all that the agent replied."""
+def _alike(rows: Sequence[Row]) -> bool:
+    """Tell whether scenarios had several scored trials, and never two that differ in what the agent replied."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row["verdict"] != "error":
             found.setdefault((row["agent"], *case_of(row)), []).append(row["trace"])
-    return sum(len(traces) > 1 and len(set(traces)) == 1 for traces in found.values())
+    again = any(row["attempt"] > 1 for row in rows)  # what the earlier attempts were is not in sight here
+    several = [traces for traces in found.values() if len(traces) > 1]
+    return bool(several) and not again and all(len(set(traces)) == 1 for traces in several)
 
 
 def _others(count: int) -> str:
@@ -139,11 +142,8 @@ def _doubts(rows: Sequence[Row], *, stopped: bool, planned: int, failed_otherwis
         yield f"{counted(again, 'episode')} tried more than once, and shown as of the last time."
     if replayed := len(rows) - some("replayed", "no"):
         yield f"{counted(replayed, 'episode')} replayed: the agent was not asked now, its stored replies were scored."
-    if again := _alike(rows):
-        yield (
-            f"All trials were alike to the letter in {counted(again, 'scenario')} that "
-            f"{'was' if again == 1 else 'were'} tried several times: those count as one."
-        )
+    if _alike(rows):
+        yield "All trials of each scenario were alike to the letter, so they count as one."
     if simulated := some("customer_simulated", True):
         yield f"A simulated customer answered in {counted(simulated, 'episode')}, so another run may go otherwise."
     if failed_otherwise:
