@@ -6,20 +6,19 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
+from pytest_supportbench.attempts import counting_attempts
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.results import Json, episode_key
+from pytest_supportbench.results import Json
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Case: TypeAlias = tuple[str, str]
 """A scenario by suite name and id."""
-
-VERDICTS: Final = frozenset({"passed", "failed", "error"})
 
 MAX_RUN: Final = 100
 """Characters of a run's id that are kept; a file may say anything."""
@@ -265,33 +264,6 @@ def trace(line: Mapping[str, Any]) -> str:
     said = [{key: value for key, value in turn.items() if key != "customer_reply"} for turn in line["turns"]]
     data = json.dumps([said, line["failure"]], sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(data.encode()).hexdigest()
-
-
-def counting_attempts(lines: Iterable[Json]) -> list[Json]:
-    """Return the attempt that counts of each trial, sorted by agent, suite, scenario and trial.
-
-    That is the first one that was scored, else the last. Raises `ValueError` for an attempt that is there twice.
-    """
-    attempts: dict[tuple[str, str, str, int], dict[int, Json]] = {}
-    for line in lines:
-        if line.get("own") or line.get("unreported"):
-            continue
-        if line["verdict"] not in VERDICTS:
-            msg = f"{episode_key(line)} has the verdict {str(line['verdict'])[:60]!r}"
-            raise ValueError(msg)
-        trial = (str(line["agent"]), str(line["suite"]), str(line["scenario"]), int(line["trial"]))
-        found = attempts.setdefault(trial, {})
-        if int(line["attempt"]) in found:
-            msg = f"{episode_key(line)} is there twice; give each agent and each suite a name of its own"
-            raise ValueError(msg)
-        found[int(line["attempt"])] = line
-    return [
-        next(
-            (found[number] for number in sorted(found) if found[number]["verdict"] != "error"),
-            found[max(found)],
-        )
-        for _, found in sorted(attempts.items())
-    ]
 
 
 def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:

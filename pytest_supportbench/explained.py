@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pytest_supportbench.evidence import counting_attempts
+from pytest_supportbench.attempts import counting_attempts
 from pytest_supportbench.protocol import Message
 from pytest_supportbench.questions import Item, items_of
 from pytest_supportbench.recount import counting_lines

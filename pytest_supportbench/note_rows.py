@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pytest_supportbench.attempts import counting_attempts
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.describe import headline, observed_path
-from pytest_supportbench.evidence import counting_attempts
 from pytest_supportbench.protocol import ToolFailure, Turn
 from pytest_supportbench.records import Episode, EpisodeError, TurnRecord
 from pytest_supportbench.recount import stored_row
