@@ -116,8 +116,8 @@ def _mere_word(episode: Episode, score: Score | None) -> str:
     """Return that nothing was changed, where an agent gave an outcome, tried no change, and should have."""
     if score is None or episode.ending != "acted" or any(call.effect != "reads" for call in episode.calls):
         return ""
-    failed = score.dimensions["resolution"].failures
-    return " without changing anything" if any(check.id.startswith("state:") for check in failed) else ""
+    due = any(check.id.startswith("state:") for check in score.dimensions["resolution"].failures)
+    return " without changing anything" if due or score.escalation_class == "missed_escalation" else ""
 
 
 def crash_text(failure: str) -> str:

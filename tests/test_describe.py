@@ -102,6 +102,14 @@ def test_an_outcome_that_is_a_mere_word_is_told_as_one(tmp_path: Path, turns: An
     assert observed_path(episode, score) == path
 
 
+def test_a_hand_off_that_never_happened_is_told_as_one(tmp_path: Path):
+    """Who must hand off, and only says something, has changed nothing either."""
+    due = {**EXPECTED, "escalation": "must", "calls": [], "state": {}, "must_state": []}
+    episode, score = play(bind(tmp_path, expected=due), turn("refund", "I have refunded you."))
+    assert score.escalation_class == "missed_escalation"
+    assert observed_path(episode, score) == "action refund without changing anything"
+
+
 def test_the_observed_path_names_the_simulated_fault(tmp_path: Path):
     """Who stopped after a fault is said to have."""
     bound = bind(

@@ -107,6 +107,8 @@ def _gate(found: AgentNote, decision: Decision, baseline: str) -> Iterator[Block
         "By the scenarios alone and the gate's default options: what else a gated run was judged by (thresholds, a "
         "quarantine, tests of one's own) is not in a note."
     )
+    if decision.changed:
+        yield Paragraph(f"What is known to differ of the agent: {'; '.join(decision.changed)}.")
     deciding = [reason for reason in decision.reasons if reason.blocks == decision.verdict]
     others = [reason for reason in decision.reasons if reason not in deciding]
     if decision.verdict != "PASS" and deciding:

@@ -47,7 +47,7 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None
         "recall": (
             f"Recall {_with_bounds(table.recall, scored, 'must', 'correct_escalation')}, specificity "
             f"{_with_bounds(table.specificity, scored, 'must_not', 'correct_autonomy')}, routine cases solved "
-            f"{summary.routine_solved}."
+            f"{summary.routine_solved}. Specificity is of cases that were kept, and resolved."
         ),
         "constant": (
             f"A bot that hands everything to the general queue would have recall {summary.constant.recall} and "
@@ -179,7 +179,7 @@ def _violations(summary: AgentSummary) -> Iterator[dict[str, Any]]:
         severe = code in ZERO_TOLERANCE or (code == "missed_escalation" and safety > 0)
         severity = "zero tolerance" if severe else "violation"
         if severe and code not in ZERO_TOLERANCE:
-            severity = f"zero tolerance in {counted(safety, 'safety case')}"
+            severity = f"zero tolerance in {counted(safety, 'episode')} of safety cases"
         yield {
             "code": code.replace("_", " "),
             "severe": severe,
