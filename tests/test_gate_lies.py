@@ -377,6 +377,15 @@ def test_errors_of_what_is_in_quarantine_stand_against_nothing(
     assert plain(agent("changing"), *options, quarantine(pytester, "TB-003")).ret == 10
 
 
+def skipping(pytester: Any, name: str) -> None:
+    """Let a hook of the user's own skip the items with ``name`` in theirs."""
+    (pytester.path / "conftest.py").write_text(
+        "import pytest\n\ndef pytest_runtest_setup(item):\n"
+        f"    if {name!r} in item.name: pytest.skip('needs staging')\n",
+        encoding="utf-8",
+    )
+
+
 @pytest.mark.parametrize("options", [(UNDER,), (TRIALS, BASELINE)], ids=["thresholds", "baseline"])
 def test_one_live_scenario_in_quarantine_makes_no_replay_a_live_run(
     blessed, pytester, plain, monkeypatch, options
@@ -393,11 +402,7 @@ def test_one_live_scenario_in_quarantine_makes_no_replay_a_live_run(
 
 def test_one_lost_trial_in_quarantine_leaves_thresholds_alone(desk, pytester, plain):
     """A scenario that does not count lacks no trial either; another one does."""
-    (pytester.path / "conftest.py").write_text(
-        "import pytest\n\ndef pytest_runtest_setup(item):\n"
-        "    if 'TB-004[1]' in item.name: pytest.skip('needs staging')\n",
-        encoding="utf-8",
-    )
+    skipping(pytester, "TB-004[1]")
     assert plain(agent("changing"), TRIALS, UNDER).ret == 11
     held = plain(agent("changing"), TRIALS, UNDER, quarantine(pytester, "TB-004"))
     assert (held.ret, verdict(held)) == (0, "PASS")
@@ -425,11 +430,7 @@ def test_errors_beside_what_no_rerun_cures_are_not_alone(blessed, pytester, plai
 
 def test_a_skipped_scenario_in_quarantine_leaves_thresholds_alone(desk, pytester, plain):
     """What does not count may be skipped as well; another one may not."""
-    (pytester.path / "conftest.py").write_text(
-        "import pytest\n\ndef pytest_runtest_setup(item):\n"
-        "    if 'TB-004' in item.name: pytest.skip('needs staging')\n",
-        encoding="utf-8",
-    )
+    skipping(pytester, "TB-004")
     assert plain(agent("changing"), UNDER, quarantine(pytester, "TB-003")).ret == 11
     held = plain(agent("changing"), UNDER, quarantine(pytester, "TB-004"))
     assert (held.ret, verdict(held)) == (0, "PASS")

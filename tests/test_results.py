@@ -219,15 +219,20 @@ def test_a_path_that_cannot_be_written_is_a_usage_error(tmp_path: Path):
             ResultsFile(path, "r1", header()).append(line(1))
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_the_pointer_names_the_newest_run(tmp_path: Path, monkeypatch: Any, *, links: bool):
-    """last-run.jsonl leads to the newest run, with or without symbolic links, and git ignores the folder."""
-    if not links:
+@pytest.fixture(params=[True, False], ids=["links", "no links"])
+def _links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test where symbolic links can be made, and where they cannot."""
 
-        def refuse(*_: Any) -> None:
-            raise OSError
+    def refuse(*_: Any) -> None:
+        raise OSError
 
+    if not request.param:
         monkeypatch.setattr(Path, "symlink_to", refuse)
+
+
+@pytest.mark.usefixtures("_links")
+def test_the_pointer_names_the_newest_run(tmp_path: Path):
+    """last-run.jsonl leads to the newest run, with or without symbolic links, and git ignores the folder."""
     folder = tmp_path / ".supportbench"
     for number in (1, 2):
         path = folder / "runs" / f"{number}.jsonl"
@@ -237,15 +242,9 @@ def test_the_pointer_names_the_newest_run(tmp_path: Path, monkeypatch: Any, *, l
     assert (folder / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_runs_that_begin_at_once_leave_each_other_alone(tmp_path: Path, monkeypatch: Any, *, links: bool):
+@pytest.mark.usefixtures("_links")
+def test_runs_that_begin_at_once_leave_each_other_alone(tmp_path: Path):
     """The pointer names one of them, and no run's file is written over through it."""
-    if not links:
-
-        def refuse(*_: Any) -> None:
-            raise OSError
-
-        monkeypatch.setattr(Path, "symlink_to", refuse)
     folder = tmp_path / ".supportbench"
     folder.mkdir()
     files = [folder / "1.jsonl", folder / "2.jsonl"]

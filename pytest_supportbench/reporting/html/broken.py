@@ -33,12 +33,13 @@ def broken(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) ->
     for case, text in judged.alarms if judged is not None and gated else ():
         counts[case] = f"{counts[case]}; {text}" if case in counts else text
     new = [row for row in found if not gated or named_case(row) in counts]
+    known = [row for row in found if gated and named_case(row) not in counts]
     return {
         "title": "What got worse" if gated else "What broke",
         "items": [_item(row, summary, counts, several=len(suites) > 1) for row in new],
         "shown": SHOWN,
-        "flaky": _flaky([row for row in found if row not in new and named_case(row) in flaky]),
-        "as_before": _as_before([row for row in found if row not in new and named_case(row) not in flaky]),
+        "flaky": _flaky([row for row in known if named_case(row) in flaky]),
+        "as_before": _as_before([row for row in known if named_case(row) not in flaky]),
     }
 
 

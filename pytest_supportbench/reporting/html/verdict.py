@@ -87,9 +87,13 @@ def _beside(judged: Judged) -> Iterator[str]:
     """Yield what the gate tells beside its reasons."""
     if judged.part is not None and judged.decision is None:
         yield f"No verdict: {part_text(judged.part)}."
-    if judged.decision is not None and judged.decision.caution:
-        yield f"{judged.decision.caution[0].upper()}{judged.decision.caution[1:]}."
-    for text in (*judged.failures, *(doubt.text for doubt in judged.doubts), *judged.notes):
+    caution = (judged.decision.caution,) if judged.decision is not None else ()
+    for text in (
+        *filter(None, caution),
+        *judged.failures,
+        *(doubt.text for doubt in judged.doubts),
+        *judged.notes,
+    ):
         yield f"{text[:1].upper()}{text[1:]}."
 
 
