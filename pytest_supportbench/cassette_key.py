@@ -12,6 +12,7 @@ from pytest_supportbench.agents.kinds import KINDS
 from pytest_supportbench.agents.native_tools import tools_prompt
 from pytest_supportbench.agents.prompting import COMPACT_PROMPT, default_prompt
 from pytest_supportbench.agents.spec_secrets import blanked
+from pytest_supportbench.patterns import later
 from pytest_supportbench.redaction import BLANK
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ _CREDENTIAL: Final = (
 )
 """Whole names of what is a credential for certain: ``api_key`` is one, ``keyword`` and ``token-budget`` are none."""
 
-_CREDENTIAL_NAME: Final = re.compile(_CREDENTIAL, re.IGNORECASE)
-_CREDENTIAL_VALUE: Final = re.compile(
+_CREDENTIAL_NAME: Final = later(_CREDENTIAL, re.IGNORECASE)
+_CREDENTIAL_VALUE: Final = later(
     rf"((?:(?<![\w-])(?:--?)?(?:{_CREDENTIAL})\s*[=:]|(?<!\S)--?(?:{_CREDENTIAL})\s)\s*(?:(?:basic|bearer)\s+)?)[^&\s]+",
     re.IGNORECASE,
 )
-_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@")
+_USERINFO: Final = later(r"(?<=//)[^/@\s]*@")
 
 
 def canonical(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
+from pytest_supportbench.patterns import later
 from pytest_supportbench.protocol import Reply, Step, Turn, Unreadable
 from pytest_supportbench.secret_values import MIN_CHARS
 from pytest_supportbench.spellings import meaning, replaced, spellings
@@ -28,9 +29,9 @@ MAX_DEPTH: Final = 40
 """Replies nested deeper are refused anyway."""
 
 _MCP_TOKEN: Final = rf"{MCP_TOKEN_PREFIX}[\w-]{{20,}}"
-_WORDS: Final = re.compile(r"[a-z]+([ _-][a-z]+)*[ _-]?", re.IGNORECASE)
-_AFTER: Final = re.compile(r"\.{0,3}($|[^\w/=%.-])")
-_BEFORE: Final = re.compile(r"(^|[^\w/=%.-]|\.\.\.)\Z")
+_WORDS: Final = later(r"[a-z]+([ _-][a-z]+)*[ _-]?", re.IGNORECASE)
+_AFTER: Final = later(r"\.{0,3}($|[^\w/=%.-])")
+_BEFORE: Final = later(r"(^|[^\w/=%.-]|\.\.\.)\Z")
 
 
 class Redactor:
@@ -41,7 +42,7 @@ class Redactor:
         self._values = tuple(dict.fromkeys(part for part in parts if len(part) >= MIN_CHARS))
         forms = {form for value in self._values for form in _forms(value)}
         found = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join([*map(re.escape, found), _MCP_TOKEN]))
+        self._pattern = later("|".join([*map(re.escape, found), _MCP_TOKEN]))
         meant = {
             meaning(form).strip()
             for value in self._values
@@ -150,7 +151,7 @@ def _forms(value: str) -> Iterable[str]:
 
 def _has_word(texts: tuple[str, ...], word: str) -> bool:
     """Tell whether a text has a word that is no part of a longer one."""
-    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    pattern = later(rf"(?<!\w){re.escape(word)}(?!\w)")
     return any(pattern.search(text) for text in texts)
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_supportbench.agents.base import Case, LiveAgent, known_secrets
 from pytest_supportbench.agents.kinds import MODEL_KINDS
@@ -26,16 +26,18 @@ from pytest_supportbench.errors import (
     ToolsetError,
     UsageError,
 )
-from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.loops import Loops
 from pytest_supportbench.protocol import Observation, ToolInfo
 from pytest_supportbench.records import Episode, EpisodeError, Limits
 from pytest_supportbench.redacted_asks import Shown, redacted, redacted_async
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
 from pytest_supportbench.scoring import score_episode
-from pytest_supportbench.simulated_customer import SimulatedCustomer
 from pytest_supportbench.spellings import meaning
+
+if TYPE_CHECKING:
+    from pytest_supportbench.simulated_customer import SimulatedCustomer
 
 MAX_EQUAL_ERRORS: Final = 5
 """So many equal infrastructure errors in a row stop an agent; more of them would tell nothing new."""
@@ -151,7 +153,7 @@ class Runner:
     ) -> None:
         self.agents: dict[str, LiveAgent] = {}
         self.limits = limits
-        self._wait_for = wait_for or EventLoops().wait_for
+        self._wait_for = wait_for or Loops().wait_for
         self._secrets = secrets
         self._recorder = recorder
         self._customer = customer

@@ -9,35 +9,37 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from pytest_supportbench.patterns import later
+
 MIN_CHARS: Final = 8
 """Shorter values are no secrets worth the name, and blanking them would spoil ordinary text."""
 
 
-_VARIABLE: Final = re.compile(
+_VARIABLE: Final = later(
     r"(?:^|[\W_]|api|access|private|secret|auth)keys?(?![a-z])|tokens?(?![a-z])|secret|passw|(?<=_)pwd|credential"
     r"|authorization|cookies?(?![a-z])|dsn(?![a-z])",
     re.IGNORECASE,
 )
-_SENT: Final = re.compile(r"key|token|secret|passw|credential|auth|cookie|session|sig|code", re.IGNORECASE)
-_OPTION: Final = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-_WORDS: Final = re.compile(r"[a-z]+([ _-][a-z]+)*", re.IGNORECASE)
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
-_SETTING: Final = re.compile(
+_SENT: Final = later(r"key|token|secret|passw|credential|auth|cookie|session|sig|code", re.IGNORECASE)
+_OPTION: Final = later(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_WORDS: Final = later(r"[a-z]+([ _-][a-z]+)*", re.IGNORECASE)
+_DATE: Final = later(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+_SETTING: Final = later(
     r"expir\w*$|(?:^|[\W_])(?:ttl|limit|max|min|count|size|length|budget|url|uri|endpoint|host|name|file|path|dir|date"
     r"|time|timeout|seconds|at|age|version|type|mode|region|issuer|audience|algorithm)$",
     re.IGNORECASE,
 )
 _WORD: Final = r"[a-z]{1,24}\d{0,2}"
 _HOST: Final = rf"({_WORD}|\d{{1,3}})([.-]({_WORD}|\d{{1,3}}))*(:\d+)?"
-_LOOKS_SET: Final = re.compile(
+_LOOKS_SET: Final = later(
     rf"[\d.,:_+-]+|{_WORD}([ ._/-]{_WORD})*|https?://{_HOST}(/{_WORD}([._-]({_WORD}|\d{{1,3}}))*)*/?"
     rf"|(~|[.]{{1,2}})?(/[.]?{_WORD}([ ._-]{_WORD})*)+",
     re.IGNORECASE,
 )
 """What a setting beside a secret looks like, such as the limit of tokens or where they are fetched: never random."""
 
-_ORDINARY: Final = re.compile(rf"{_WORDS.pattern}|[\d.:-]+", re.IGNORECASE)
-_USERINFO: Final = re.compile(r"://([^/@\s:?#]*)(?::([^/@\s]*))?@")
+_ORDINARY: Final = later(rf"{_WORDS.pattern}|[\d.:-]+", re.IGNORECASE)
+_USERINFO: Final = later(r"://([^/@\s:?#]*)(?::([^/@\s]*))?@")
 
 
 def environment_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent
@@ -18,8 +18,8 @@ from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.episode import run_episode
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
-from pytest_supportbench.event_loops import EventLoops
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
+from pytest_supportbench.loops import Loops
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
@@ -29,8 +29,10 @@ from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.scoring import escalation_class
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.settings import Settings
-from pytest_supportbench.simulated_customer import SimulatedCustomer
 from pytest_supportbench.summary import Row, row
+
+if TYPE_CHECKING:
+    from pytest_supportbench.simulated_customer import SimulatedCustomer
 
 
 class BenchSession:
@@ -55,15 +57,13 @@ class BenchSession:
         self._registered = registered
         self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
         self._loader: Loader | None = None
-        self._loops = EventLoops()
+        self._loops = Loops()
         self._agents: dict[str, LiveAgent] = {}
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
         self._first: dict[tuple[str, str], BoundScenario] = {}
         self._hidden = hidden = environment_secrets(os.environ)
-        self._customer = (
-            SimulatedCustomer(settings.customer, settings.root, hidden) if settings.customer else None
-        )
+        self._customer = _customer(settings, hidden)
         self._cassette = CassetteUse(settings.cassette, settings.record, settings.agents, settings.root)
         self._runner = Runner(
             {},
@@ -294,6 +294,14 @@ class BenchSession:
             agent.close()
         if self._customer is not None:
             self._customer.close()
+
+
+def _customer(settings: Settings, secrets: tuple[str, ...]) -> SimulatedCustomer | None:
+    if settings.customer is None:
+        return None
+    from pytest_supportbench.simulated_customer import SimulatedCustomer  # noqa: PLC0415 - few runs have one
+
+    return SimulatedCustomer(settings.customer, settings.root, secrets)
 
 
 def _plain(path: Path) -> Path:

@@ -11,6 +11,8 @@ from html.entities import html5
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+from pytest_supportbench.patterns import later
+
 _HEX: Final = "[0-9a-fA-F]"
 _NEXT: Final = f"%(?:25)*[89abAB]{_HEX}"
 _NEXT_BYTE: Final = rf"\\++x[89abAB]{_HEX}"
@@ -18,7 +20,7 @@ _NAMES: Final = sorted(
     {name[:-1] for name, char in html5.items() if name[-1] == ";" and len(char) == 1 and char < "\u0180"},
     key=lambda name: (-len(name), name),
 )
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = later(
     rf"(?P<pair>\\++u[dD][89abAB]{_HEX}{{2}}\\++u[dD][c-fC-F]{_HEX}{{2}})"
     rf"|\\++x(?P<bytes>[cdCD]{_HEX}{_NEXT_BYTE}|[eE]{_HEX}(?:{_NEXT_BYTE}){{2}}|[fF][0-4](?:{_NEXT_BYTE}){{3}})"
     rf"|\\++(?:u(?P<unicode>{_HEX}{{4}})|x(?P<hex>{_HEX}{{2}})|U(?P<long>00{_HEX}{{6}})|(?P<char>[^\\])|$)"
@@ -26,8 +28,8 @@ _ESCAPE: Final = re.compile(
     rf"|&(?:amp;)*(?P<html>{'|'.join(_NAMES)}|#\d{{1,7}}|#[xX]{_HEX}{{1,6}});",
     re.DOTALL,
 )
-_GAP: Final = re.compile(r"[\s+]+")
-_BETWEEN: Final = re.compile(r"\\++x|%(?:25)*")
+_GAP: Final = later(r"[\s+]+")
+_BETWEEN: Final = later(r"\\++x|%(?:25)*")
 _BLANKS: Final = frozenset("nrtfvb")
 
 

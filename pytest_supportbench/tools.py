@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import (
@@ -65,18 +66,19 @@ class Context:
         return f"{prefix}_{number}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolSpec:
     """A tool as the harness knows it; ``info`` is what an agent sees of it.
 
-    ``run(toolset, arguments)`` gets validated arguments.
+    ``names`` are its parameters in order, and ``make_model`` makes the model that checks them; it is asked once, when a
+    call or an observation needs it. ``run(toolset, arguments)`` gets validated arguments.
     """
 
     name: str
     description: str
     effect: Effect
-    parameters: dict[str, Any]
-    validate: Callable[[dict[str, Any]], dict[str, Any]]
+    names: tuple[str, ...]
+    make_model: Callable[[], type[BaseModel]]
     run: Callable[[Toolset[Any], dict[str, Any]], Any]
     handoff: bool = False
     free_text: frozenset[str] = frozenset()
@@ -84,17 +86,40 @@ class ToolSpec:
     batch: str | None = None
     does: Deed | None = None
     part: Part | None = None
-    info: ToolInfo = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Make the tool as an agent sees it, once for all episodes."""
-        info = ToolInfo(
-            name=self.name,
-            description=self.description,
-            parameters=self.parameters,
-            handoff=self.handoff,
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments. Raises `ToolsetError` where the annotations make none."""
+        try:
+            schema: dict[str, Any] = _tidy(self._model.model_json_schema())
+        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+            raise _no_schema(self.name, error) from error
+        schema.setdefault("properties", {})
+        return schema
+
+    @cached_property
+    def info(self) -> ToolInfo:
+        """The tool as an agent sees it, made once for all episodes."""
+        return ToolInfo(
+            name=self.name, description=self.description, parameters=self.parameters, handoff=self.handoff
         )
-        object.__setattr__(self, "info", info)
+
+    @cached_property
+    def _model(self) -> type[BaseModel]:
+        try:
+            return self.make_model()
+        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+            raise _no_schema(self.name, error) from error
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the tool takes them, defaults filled in. Raises pydantic's `ValidationError`."""
+        values = self._model.__pydantic_validator__.validate_python(arguments)
+        return {key: getattr(values, key) for key in self.names}
+
+
+def _no_schema(name: str, error: PydanticUserError | PydanticUndefinedAnnotation) -> ToolsetError:
+    reason = re.sub(r"\s+", " ", error.message.partition("\n")[0])
+    return ToolsetError(f"tool {name!r}: its annotations make no JSON Schema: {reason}; use plain types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +213,10 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 
 def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolSpec:
-    """Return the spec of a marked method. Raises `ToolsetError` where its signature or marker does not fit."""
+    """Return the spec of a marked method. Raises `ToolsetError` where its signature or marker does not fit.
+
+    Whether its annotations make a JSON Schema shows when the schema is asked for.
+    """
     try:
         signature = inspect.signature(function, eval_str=True)
     except (NameError, TypeError, SyntaxError) as error:
@@ -208,18 +236,6 @@ def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolS
             raise ToolsetError(msg)
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (parameter.annotation, default)
-    try:
-        model = create_model(f"{name}_arguments", __base__=_Arguments, **fields)
-        schema = _tidy(model.model_json_schema())
-    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-        reason = re.sub(r"\s+", " ", error.message.partition("\n")[0])
-        msg = f"tool {name!r}: its annotations make no JSON Schema: {reason}; use plain types"
-        raise ToolsetError(msg) from error
-    names = tuple(fields)
-
-    def validate(arguments: dict[str, Any]) -> dict[str, Any]:
-        values = model.__pydantic_validator__.validate_python(arguments)
-        return {key: getattr(values, key) for key in names}
 
     def run(toolset: Toolset[Any], arguments: dict[str, Any]) -> Any:
         return function(toolset, **arguments)
@@ -231,13 +247,12 @@ def make_spec(name: str, function: Callable[..., Any], marker: _Marker) -> ToolS
         close = suggestion(min(unknown), fields, "parameters")
         msg = f"tool {name!r}: the marker names {sorted(unknown)}, which are no parameters of it; {close}"
         raise ToolsetError(msg)
-    schema.setdefault("properties", {})
     return ToolSpec(
         name=name,
         description=re.sub(r"\s+", " ", inspect.getdoc(function) or "").strip(),
         effect=marker.effect,
-        parameters=schema,
-        validate=validate,
+        names=tuple(fields),
+        make_model=partial(create_model, f"{name}_arguments", __base__=_Arguments, **fields),
         run=run,
         handoff=marker.handoff,
         free_text=marker.free_text,

@@ -25,11 +25,14 @@ class Toolset(Generic[S]):
 
     Subclasses set ``name``, ``version``, ``state_type`` and write methods marked `@tool`. Tools enforce schema,
     existence and ledger arithmetic, and never policy: breaking policy must be possible, or nothing is measured.
+    With ``schemas_when_used`` a tool's JSON Schema is made when it is first needed, which saves a large toolset most of
+    its import; mistakes in annotations are then found later, so tests of one's own should ask for every schema.
     """
 
     name: ClassVar[str]
     version: ClassVar[str]
     state_type: ClassVar[type[State]]
+    schemas_when_used: ClassVar[bool] = False
     specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -47,7 +50,9 @@ class Toolset(Generic[S]):
         for name, value in vars(cls).items():
             marker = getattr(value, MARK, None)
             if marker is not None:
-                found[name] = make_spec(name, value, marker)
+                found[name] = spec = make_spec(name, value, marker)
+                if not cls.schemas_when_used:
+                    spec.parameters  # noqa: B018 - a mistake in its annotations shows now
         cls.specs = found
 
     def __init__(self, state: S, context: Context) -> None:

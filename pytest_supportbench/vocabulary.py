@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 class ToolNames:
     """What a scenario may say about one tool: its parameters, and which of them are lists."""
 
+    spec: ToolSpec
     parameters: frozenset[str]
-    lists: frozenset[str]
     writes: bool
     handoff: bool
+
+    @property
+    def lists(self) -> frozenset[str]:
+        """The parameters that take a list; asked for a fault only, since it needs the tool's schema."""
+        properties: dict[str, Any] = self.spec.parameters["properties"]
+        return frozenset(name for name, schema in properties.items() if _is_list(schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +64,7 @@ def vocabulary(suite: Suite, toolset: type[Toolset[Any]]) -> Vocabulary:
 
 
 def _names(spec: ToolSpec) -> ToolNames:
-    properties: dict[str, Any] = spec.parameters["properties"]
-    lists = {name for name, schema in properties.items() if _is_list(schema)}
-    return ToolNames(frozenset(properties), frozenset(lists), spec.effect == "writes", spec.handoff)
+    return ToolNames(spec, frozenset(spec.names), spec.effect == "writes", spec.handoff)
 
 
 def _is_list(schema: Mapping[str, Any]) -> bool:

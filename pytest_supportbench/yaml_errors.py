@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from pytest_supportbench.errors import Problem
+from pytest_supportbench.patterns import later
 
-_UNREADABLE: Final = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNREADABLE: Final = later("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _INDENT: Final = (
     "this line does not fit the ones above",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.secret_values import option_secrets
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 JSON: TypeAlias = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
 
-_SECRET: Final = re.compile(r"key|token|secret|password|passwd|credential|auth", re.IGNORECASE)
+_SECRET: Final = later(r"key|token|secret|password|passwd|credential|auth", re.IGNORECASE)
 _WITHIN: Final = r"""[^\s'"=:,;]"""
 """A character that goes on with a path in a command; others begin or end one."""
 
-_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@|^[^/@\s:]*:[^/@\s]*@")
+_USERINFO: Final = later(r"(?<=//)[^/@\s]*@|^[^/@\s:]*:[^/@\s]*@")
 
 
 class EpisodeTools(Protocol):

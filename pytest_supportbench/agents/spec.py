@@ -14,6 +14,7 @@ from pytest_supportbench.agents.kinds import COMMON, KINDS, Kind, Option
 from pytest_supportbench.agents.spec_guesses import guess, has_option, hint, nearest, shell_operator
 from pytest_supportbench.agents.spec_secrets import public
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.patterns import later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,11 +25,11 @@ MAX_SPEC_CHARS: Final = 2_000
 """A longer spec is a pasted accident; longer settings belong into an agent file."""
 
 _FORM: Final = "write KIND[:TARGET][?key=value&...] or the path of an agent file"
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REGISTERED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PYTHON_TARGET: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_FLOAT: Final = re.compile(r"[+-]?(\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})([eE][+-]?\d{1,3})?", re.ASCII)
+_IDENTIFIER: Final = later(r"[A-Za-z_][A-Za-z0-9_]*")
+_REGISTERED: Final = later(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PYTHON_TARGET: Final = later(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_INTEGER: Final = later(r"[+-]?\d{1,18}", re.ASCII)
+_FLOAT: Final = later(r"[+-]?(\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

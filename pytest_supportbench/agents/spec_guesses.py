@@ -8,15 +8,17 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = later(
     r"(localhost|\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:]+\]|[\w-]+(\.[\w-]+)*(?=:\d+/))(:\d{1,5}(/.*)?|/.*)",
     re.IGNORECASE,
 )
-_CALLABLE: Final = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)(:[^\W\d]\w*)+")
-_PYTHON: Final = re.compile(r"(?:\./)?(?P<module>[^\W\d]\w*(/[^\W\d]\w*)*)\.py(:(?P<name>[^\W\d]\w*))?")
+_CALLABLE: Final = later(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)(:[^\W\d]\w*)+")
+_PYTHON: Final = later(r"(?:\./)?(?P<module>[^\W\d]\w*(/[^\W\d]\w*)*)\.py(:(?P<name>[^\W\d]\w*))?")
 _RUNNERS: Final = {
     ".js": "node ",
     ".mjs": "node ",
@@ -25,8 +27,8 @@ _RUNNERS: Final = {
     ".sh": "sh ",
     ".ts": "npx tsx ",
 }
-_OPERATORS: Final = re.compile(r"\|\|?|&&?|;|[12&]?>>?|<|[12]>&[12]")
-_OPTION: Final = re.compile(r"(?<![^\s'\"])[^\s?:]+\?(\w+)=")
+_OPERATORS: Final = later(r"\|\|?|&&?|;|[12&]?>>?|<|[12]>&[12]")
+_OPTION: Final = later(r"(?<![^\s'\"])[^\s?:]+\?(\w+)=")
 
 
 def guess(text: str, root: Path) -> str | None:

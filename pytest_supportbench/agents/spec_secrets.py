@@ -7,15 +7,17 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from pytest_supportbench.patterns import later
+
 _NAME: Final = r"(?:key|token|secret|passw|credential|auth)[\w-]*"
 _SCHEME: Final = r"(?:bearer|basic|token)"
 _QUOTED: Final = r"""'[^']*'|"[^"]*"|(?:'[^'\s]*'|"[^"\s]*"|[^&\s'"])+"""
-_VALUE: Final = re.compile(rf"({_NAME}[=:\s]\s*(?:{_SCHEME}\s+)?)(?:{_QUOTED})", re.IGNORECASE)
-_WORD: Final = re.compile(
+_VALUE: Final = later(rf"({_NAME}[=:\s]\s*(?:{_SCHEME}\s+)?)(?:{_QUOTED})", re.IGNORECASE)
+_WORD: Final = later(
     rf"[\w.-]*{_NAME}(?:\s*[=:]\s*(?:{_SCHEME}(?:\s+|$))?(?P<value>.*))?", re.IGNORECASE | re.DOTALL
 )
-_USER: Final = re.compile(r"-u|--(?:proxy-)?user", re.IGNORECASE)
-_USERINFO: Final = re.compile(r"(?<=//)[^/@\s]*@")
+_USER: Final = later(r"-u|--(?:proxy-)?user", re.IGNORECASE)
+_USERINFO: Final = later(r"(?<=//)[^/@\s]*@")
 _MIN_SEEN: Final = 4
 """A shorter value is blanked only where it stands behind its name, since it may be part of any word."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.money import Found, find_ids, find_money, spelt_numbers
 from pytest_supportbench.scoring.text import listed, tokens
 
-_JOINED: Final = re.compile(
+_JOINED: Final = later(
     r"\s*(?:,|and|y|und|et|plus|\+|&|,\s*and)\s*(?:also\s+)?(?:for\s+|of\s+|the\s+|another\s+)?"
 )
-_APPOSED: Final = re.compile(
+_APPOSED: Final = later(
     r"\s*(?:,|:|\s[-\u2013\u2014])\s*(?:(?:namely|exactly|in\s+all|nämlich|a\s+saber|soit)\s+)?"
 )
-_CLOSED: Final = re.compile(
+_CLOSED: Final = later(
     r"\s*(?:\Z|[.,;:!)\u2013\u2014]|-\s|(?:in\s+(?:full|total|all)|to\s+your|on\s+your|a\s+su|en\s+su|auf\s+ihr|à\s+votre|sur\s+votre)\b)"
 )
 _IN_PART: Final = frozenset(
@@ -27,7 +27,7 @@ _IN_PART: Final = frozenset(
     )
 )
 _TAIL: Final = " ,:$€£¥-\u2013\u2014"
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_WORD: Final = later(r"[^\W\d_]+")
 _WHOLE: Final = frozenset(
     listed(
         "all both every everyone everything entire todos todas ambos ambas todo toda alle beide sämtliche alles"
@@ -40,13 +40,13 @@ _BUT: Final = frozenset(
     )
     + listed("bis aber nicht ohne sauf hormis mais pas sans")
 )
-_THINGS: Final = re.compile(
+_THINGS: Final = later(
     r"\s+(?:of\s+(?:the|your|their)\s+)?(?:[^\W\d_]+\s+){0,2}?(?:seats|users|people|persons|members|colleagues|licen[cs]es|keys|"
     r"sessions|files|accounts|plazas|licencias|usuarios|personas|plätzen?|lizenzen|nutzer|personen|konten|sièges|"
     r"utilisateurs|personnes|comptes)\b"
 )
 _RUN: Final = 6
-_DIGITS: Final = re.compile(r"(?<![\w.,-])[0-9]{1,3}(?![\w.,])")
+_DIGITS: Final = later(r"(?<![\w.,-])[0-9]{1,3}(?![\w.,])")
 
 
 def amounts_named(named: str, rest: str, language: str) -> tuple[Found, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.dates import find_dates
 from pytest_supportbench.scoring.text import fold
 from pytest_supportbench.scoring.values import PHONE, has_phone, has_words
@@ -51,20 +51,20 @@ _ITEM: Final = (
     r")(?:\s+(?:numbers?|address(?:es)?|accounts?|details|id))?(?!\w|-\w)"
 )
 _FIRST: Final = {
-    language: re.compile(rf"(?:[\w'-]+\s+){{0,{most}}}?{_ITEM}")
+    language: later(rf"(?:[\w'-]+\s+){{0,{most}}}?{_ITEM}")
     for language, most in {"en": 1, "de": 3, "es": 3, "fr": 3}.items()
 }
-_NEXT: Final = re.compile(
+_NEXT: Final = later(
     rf"\s*(?:,\s*(?:(?:and|y|und|et)\s+)?|(?:and|y|und|et|sowie|plus|as\s+well\s+as|&)\s+)(?:also\s+)?{_ITEM}"
 )
-_CLOSED: Final = re.compile(
+_CLOSED: Final = later(
     r"\s*(?:\Z|[.,;:!()\u2013\u2014]|-\s|(?:and|as|to|on|in|for|from|at|with|too|now|today|accordingly|y|a|en|por|und|auf|"
     r"zu|sowie|et|à|sur|pour|geändert|aktualisiert|hinterlegt|korrigiert|angepasst)\b)"
 )
-_WITH_VERB: Final = re.compile(
+_WITH_VERB: Final = later(
     r"\s*(?:has|have|was|were|is|are|been|ha|han|fue|fueron|está|están|wurden?|ist|sind|ont|est|sont)\b"
 )
-_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL: Final = later(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def fields_changed(names: Iterable[str]) -> frozenset[str]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_voice import JOINS, Clauses, Voice
 from pytest_supportbench.scoring.claim_words import AMOUNT, ANY, KINDS, LEADING, Lexicon
 from pytest_supportbench.scoring.claim_words_de import GERMAN
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 LEXICONS: Final[dict[str, Lexicon]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}
 
 _VERBS: Final = {
-    language: frozenset((*lexicon.done, *lexicon.doing, *lexicon.past, *lexicon.base))
-    for language, lexicon in LEXICONS.items()
+    name: frozenset((*words.done, *words.doing, *words.past, *words.base)) for name, words in LEXICONS.items()
 }
 _COMPOUNDS: Final = (
     ("add-on", "add_on"),
@@ -46,14 +46,14 @@ _COMPOUNDS: Final = (
 """Words that belong together, joined in as many letters: a word within (a plan called Team) is not read by itself."""
 
 _INFINITIVE: Final = frozenset({"to", "de"})
-_AN_AMOUNT: Final = re.compile(rf"\s+(?:(?:you|back|the|your|full)\s+){{0,3}}{AMOUNT}")
-_AMOUNT: Final = re.compile(AMOUNT)
-_TO_ADMIN: Final = re.compile(
+_AN_AMOUNT: Final = later(rf"\s+(?:(?:you|back|the|your|full)\s+){{0,3}}{AMOUNT}")
+_AMOUNT: Final = later(AMOUNT)
+_TO_ADMIN: Final = later(
     r"\b(?:to|with|an|a|al|à|aux|au)\s+(?:(?:your|the|our|their|workspace|ihre[nm]?|die|den|los?|las?|sus?|les?|vos|votre|owner|"
     r"owners|and|und|y|et)\s+){0,4}(?:\w+'s\s+)?(?:admin\w*|owners?|inhaber\w*|propietari\w+|propriétaires?)\b"
 )
 """Whoever runs the customer's own workspace, and is no team of ours."""
-_TO_A_DAY: Final = re.compile(r"\b(?:to|al?|au|auf(?:\s+den)?)\s+(?:the\s+)?\Z")
+_TO_A_DAY: Final = later(r"\b(?:to|al?|au|auf(?:\s+den)?)\s+(?:the\s+)?\Z")
 _MOVES: Final = frozenset({"pass", "move", "transfer", "send", "bring"})
 _RELATIVE: Final = frozenset(listed("who which that whoever"))
 _AUXILIARY: Final = frozenset(listed("been has have was were is are being"))
@@ -68,12 +68,12 @@ _EARLIER: Final = frozenset(
     )
     + listed("january february april june july august september october november december")
 )
-_BY_OTHERS: Final = re.compile(
+_BY_OTHERS: Final = later(
     r"\s*(?:\w+\s+){0,3}?(?:by|por|durch|von|par)\s+(?!(?:us|me|our|nosotros|uns|nous|notre|nuestro)\b)"
     r"(?:(?:your|the|another|a|an|su|tu|ihre[nm]?|votre|someone|el|la)\s+)?(?:\w+\s+)?"
     r"(?:admin\w*|banks?|owners?|colleagues?|someone|him|her|them|you|reseller|partner|banco|bank|banque)\b"
 )
-_PAID_TO_CUSTOMER: Final = re.compile(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
+_PAID_TO_CUSTOMER: Final = later(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
 
 
 @dataclass(frozen=True, slots=True)

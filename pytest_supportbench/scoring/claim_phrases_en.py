@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_words import AMOUNT
 from pytest_supportbench.state import Deed
 
@@ -27,7 +28,7 @@ _CLOSED: Final = (
     r"desk)\b))"
 )
 _CASE: Final = r"(?:your\s+(?:case|request|ticket|question)|the\s+case|it|this)"
-_TO_QUEUE: Final = re.compile(
+_TO_QUEUE: Final = later(
     r"\b(?:(?:i|we)(?:'ve|\s+have)?\s+(?:(?:also|now|just|already)\s+)?(?:handed|passed|forwarded|referred|routed|"
     r"transferred|sent|given)\s+(?!nothing\b|no\b)(?:[^\s,;]+\s+){1,5}?|(?:has|have)\s+been\s+(?:handed|passed|forwarded|"
     rf"referred|routed|transferred|sent)\s+(?:on\s+|over\s+)?)to\s+(?:our\s+|the\s+)?{QUEUE}\b{_CLOSED}"
@@ -42,8 +43,8 @@ _IS_NOW: Final = r"\s(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
 _ON_ITS_WAY: Final = r"on\s+(?:its|the|their)\s+way(?:\s+|\b)"
 _PLACE: Final = r"(?:card|account|bank)"
 _PAPER: Final = r"(?:request|case|question|issue|matter|with)"
-_SAW_TO_REFUND: Final = re.compile(rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?refund\b(?!\s+{_PAPER})")
-_WENT_THROUGH: Final = re.compile(
+_SAW_TO_REFUND: Final = later(rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?refund\b(?!\s+{_PAPER})")
+_WENT_THROUGH: Final = later(
     r"\brefund\s+(?:of\s+(?:\S+\s+){1,2})?(?:(?:just|now|already|has|have)\s+){0,2}(?:went|gone)\s+"
     r"(?:through|out)\b"
     r"|\brefund(?:\s+of\s+\S+(?:\s+[a-z]{3})?)?(?:\s+is|:)\s+done\b(?!\s+(?:by|only|once|when|within)\b)"
@@ -54,38 +55,38 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     (" to ", _TO_QUEUE, "handoff"),
     (
         " with ",
-        re.compile(
+        later(
             rf"\byour\s+(?:case|request|ticket|question)\s+is\s+(?:now\s+|already\s+)?with\s+{QUEUE}\b{_CLOSED}"
         ),
         "handoff",
     ),
     (
         " has ",
-        re.compile(
+        later(
             rf"\b(?:{QUEUE}|(?:our|the)\s+(?:\w+\s+){{0,2}}team)\s+(?:now\s+|already\s+)?has\s+(?:now\s+)?{_CASE}{_CLOSED}"
         ),
         "handoff",
     ),
     (
         "back ",
-        re.compile(
+        later(
             rf"(?:{AMOUNT}|\b(?:the|your)\s+money)\s+(?:(?:is|are|has|have|now|just)\s+){{0,2}}(?:went|gone|going)\s+{_BACK_TO}"
             rf"|\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:just|now|also)\s+)?(?:put|placed)\s+(?:the\s+)?{AMOUNT}\s+{_BACK_TO}"
         ),
         "refund",
     ),
-    (" way to you", re.compile(rf"{AMOUNT}\s(?:is|are)\s+(?:now\s+)?{_ON_ITS_WAY}to\s+you\b"), "refund"),
+    (" way to you", later(rf"{AMOUNT}\s(?:is|are)\s+(?:now\s+)?{_ON_ITS_WAY}to\s+you\b"), "refund"),
     *(
         (
             cue,
-            re.compile(r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:\w+\s+)?(?:signed|logged)\s+you\s+out\b"),
+            later(r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:\w+\s+)?(?:signed|logged)\s+you\s+out\b"),
             "revocation",
         )
         for cue in ("signed you", "logged you")
     ),
     (
         " off",
-        re.compile(
+        later(
             rf"\b(?:i|we)(?:'ve|\s+have)?\s+(?:\w+\s+)?(?:switched|turned)\s+(?:(?:your|the)\s+)?{_RENEWAL}\s+off\b"
             rf"|\b(?:switched|turned)\s+off\s+(?:(?:your|the)\s+)?automatic\s+(?:payments?|debits?)\b"
             rf"|\b{_RENEWAL}\s+(?:is|are)\s+now\s+(?:(?:switched|turned)\s+)?off\b"
@@ -94,12 +95,12 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         " gone",
-        re.compile(r"\byour\s+(?:\w+\s+)?(?:data|profile|account)\s+(?:is|are)\s+(?:now\s+)?gone\b"),
+        later(r"\byour\s+(?:\w+\s+)?(?:data|profile|account)\s+(?:is|are)\s+(?:now\s+)?gone\b"),
         "deletion",
     ),
     (
         "refund",
-        re.compile(
+        later(
             r"\brefund\s+(?:of\s+\S+\s+|for\s+(?:\S+\s+){1,5}?)?(?:is|are)\s+(?:(?:already|now|"
             r"currently)\s+)?"
             r"(?:on\s+(?:its|the|their)\s+way|under\s?way|in\s+progress|being\s+sent|complete)\b"
@@ -108,12 +109,12 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "with ",
-        re.compile(rf"\b(?:is|are|sits|rests|lies)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
+        later(rf"\b(?:is|are|sits|rests|lies)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
         "handoff",
     ),
     (
         "your ",
-        re.compile(
+        later(
             rf"\b(?:our|the)\s+{_TEAM}\s+(?:now\s+|already\s+)?(?:has|have)\s+(?:now\s+)?your\s+"
             r"(?:case|request|ticket|details)\b"
         ),
@@ -121,12 +122,12 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         " is ",
-        re.compile(rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b"),
+        later(rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b"),
         "handoff",
     ),
     (
         " over",
-        re.compile(
+        later(
             rf"\b{WHO}\s+(?:from\s+\S+\s+(?:\w+\s+)?)?(?:is|are|has|have)\s+(?:now\s+)?(?:taking|"
             rf"taken)\s+over\b"
         ),
@@ -134,12 +135,12 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "back",
-        re.compile(rf"{_IS_NOW}back\s+(?:on|in)\s+your\s+{_PLACE}\b(?!\s+(?:only|once|when|after|within)\b)"),
+        later(rf"{_IS_NOW}back\s+(?:on|in)\s+your\s+{_PLACE}\b(?!\s+(?:only|once|when|after|within)\b)"),
         "refund",
     ),
     (
         "back",
-        re.compile(
+        later(
             rf"\b(?:money|funds|payment|amount){_IS_NOW}back\s+(?:where\s+(?:it|they)\s+belongs?|with\s+you|in\s+your\s+hands)\b"
         ),
         "refund",
@@ -147,7 +148,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     *(
         (
             cue,
-            re.compile(
+            later(
                 rf"\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:also|just|now)\s+)*(?:added|put|placed)\s+{AMOUNT}"
                 r"(?=\s*(?:[.,;!]|$|(?:back\s+)?(?:to|on|onto|in|into)\s+your\s+(?:\w+\s+)?(?:account|balance)\b))"
             ),
@@ -157,7 +158,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         " way",
-        re.compile(
+        later(
             rf"{_IS_NOW}{_ON_ITS_WAY}(?:back\b(?!\s+to\s+us)|to\s+your\s+{_PLACE}\b)"
             rf"|\b(?:money|funds){_IS_NOW}{_ON_ITS_WAY}"
         ),
@@ -165,7 +166,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         " discount",
-        re.compile(
+        later(
             r"\b(?:i|we)(?:'ve|\s+have)?\s+(?:also\s+)?(?:added|applied|granted|given\s+you)\s+an?\s+"
             r"[^\s0-9]?[0-9]\S*\s+(?:\S+\s+)?discount\b"
         ),
@@ -175,7 +176,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     *((cue, _WENT_THROUGH, "refund") for cue in ("went", "gone", " done", "consider")),
     (
         "your ",
-        re.compile(
+        later(
             r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@\S*\w|\+?[0-9][0-9\s]{6,18}[0-9])"
             rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})"
         ),
@@ -183,7 +184,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "change",
-        re.compile(
+        later(
             rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?(?:e-?mail|phone|number|address|contact|details?)\s+(?:\w+\s+)?"
             rf"changes?\b(?!\s+{_PAPER})"
         ),
@@ -191,35 +192,35 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "your new ",
-        re.compile(
+        later(
             r"\byour\s+new\s+(?:e-?mail|phone|number|address|contact)\s+(?:\w+\s+){0,3}(?:is|are)\s+(?:(?:now|already)\s+)?(?:in\s+place|saved|active)\b"
         ),
         "update",
     ),
-    ("on file", re.compile(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
+    ("on file", later(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
     (
         " plan",
-        re.compile(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
+        later(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
         "plan_change",
     ),
-    ("owner", re.compile(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
+    ("owner", later(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
     (
         "export",
-        re.compile(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"),
+        later(r"\b(?:here\s+is|here's|attached\s+is)\s+your\s+(?:\w+\s+){0,2}export\b"),
         "export",
     ),
     (
         " credit",
-        re.compile(
+        later(
             r"\b(?:the|your)\s+credit\s+(?:of\s+(?:\S+\s+){1,2})?is\s+(?:(?:now|already)\s+)?on\s+your\s+"
             r"(?:\w+\s+){0,2}(?:invoice|account|bill)\b"
         ),
         "credit",
     ),
-    (" credit", re.compile(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
+    (" credit", later(r"\bthere(?:'s|\s+is)\s+now\s+(?:a|an)\s+(?:\S+\s+){0,3}?credit\b"), "credit"),
     (
         "being ",
-        re.compile(
+        later(
             rf"\bbeing\s+(?:reviewed|handled|looked\s+(?:at|into)|investigated)\s+by\s+(?:our|the|"
             rf"a)\s+{_TEAM}\b"
         ),
@@ -227,9 +228,9 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "way to",
-        re.compile(r"\b(?:is|are)\s+(?:now\s+)?on\s+(?:its|their|the)\s+way\s+to\s+your\s+(?:inbox|email)\b"),
+        later(r"\b(?:is|are)\s+(?:now\s+)?on\s+(?:its|their|the)\s+way\s+to\s+your\s+(?:inbox|email)\b"),
         "message",
     ),
-    ("verified", re.compile(r"\byou(?:'re|\s+are)\s+(?:now\s+)?verified\b"), "verification"),
-    ("export", re.compile(r"\bexport\s+(?:\w+\s+){0,4}?is\s+(?:now\s+)?ready\b"), "export"),
+    ("verified", later(r"\byou(?:'re|\s+are)\s+(?:now\s+)?verified\b"), "verification"),
+    ("export", later(r"\bexport\s+(?:\w+\s+){0,4}?is\s+(?:now\s+)?ready\b"), "export"),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_words import AMOUNT, Lexicon, forms
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
@@ -93,7 +93,7 @@ GERMAN: Final = Lexicon(
         *(
             (
                 cue,
-                re.compile(
+                later(
                     r"\b(?:geld|betrag|zahlung)\s+(?:ist|sind)\s+(?:jetzt\s+|nun\s+|bereits\s+)?(?:wieder|zurück)\s+"
                     r"(?:auf\s+(?:ihr|dein)em\s+konto|auf\s+(?:ihr|dein)er\s+karte|bei\s+ihnen)\b"
                 ),
@@ -103,14 +103,14 @@ GERMAN: Final = Lexicon(
         ),
         (
             "hinzugefügt",
-            re.compile(
+            later(
                 rf"\bich\s+habe\s+(?:(?:ihnen|auch|noch)\s+)*{AMOUNT}\s+(?:(?:ihrem|deinem)\s+(?:konto|guthaben)\s+)?hinzugefügt\b"
             ),
             "credit",
         ),
         (
             "habe",
-            re.compile(
+            later(
                 r"\b(?:ich\s+habe|wir\s+haben)\s+(?:ihren?|deine?n?|den|die)\s+\w+\s+(?:auch\s+)?an\s+(?:die|unsere)\s+"
                 rf"{_QUEUE}\s+(?:übergeben|weitergegeben|weitergeleitet)\b"
             ),
@@ -118,28 +118,28 @@ GERMAN: Final = Lexicon(
         ),
         (
             " hat ",
-            re.compile(
+            later(
                 rf"\b(?:die|unsere)\s+{_QUEUE}\s+hat\s+(?:jetzt\s+|bereits\s+)?(?:ihren?|deine?n?|den|die)\s+(?:fall|anfrage|vorgang)\b"
             ),
             "handoff",
         ),
         (
             "überwiesen",
-            re.compile(
+            later(
                 rf"\b(?:ich\s+habe|wir\s+haben)\s+(?:(?:ihnen|dir|heute|auch)\s+){{0,2}}{AMOUNT}\s+(?:auf\s+(?:ihr|dein)\s+konto\s+)?überwiesen\b"
             ),
             "refund",
         ),
         (
             "zurück",
-            re.compile(
+            later(
                 rf"{AMOUNT}\s+(?:gehen|geht|gingen|ging)\s+(?:\w+\s+)?auf\s+(?:ihre?|deine?)\s+(?:karte|konto)\s+zurück\b"
             ),
             "refund",
         ),
         (
             "liegt",
-            re.compile(
+            later(
                 rf"\b(?:liegt|ruht)\s+(?:jetzt|nun|bereits)\s+bei\s+(?:unserem|unserer|dem|"
                 rf"der)\s+(?:\w+\s+)?{_WHO}\b"
             ),
@@ -147,7 +147,7 @@ GERMAN: Final = Lexicon(
         ),
         (
             "ich ",
-            re.compile(
+            later(
                 r"\bich\s+(?:leite|gebe|übergebe)\s+(?:\w+\s+){1,4}?(?:an|zu)\s+(?:\w+\s+){1,2}?"
                 rf"{_WHO}\b"
             ),
@@ -155,7 +155,7 @@ GERMAN: Final = Lexicon(
         ),
         (
             "erstattung",
-            re.compile(
+            later(
                 r"\b(?:rück)?erstattung\s+(?:\S+\s+){0,4}?ist\s+(?:bereits\s+|schon\s+)?"
                 r"(?:unterwegs|in\s+bearbeitung|auf\s+dem\s+weg)\b"
             ),
@@ -163,7 +163,7 @@ GERMAN: Final = Lexicon(
         ),
     ),
     promise_cues=("rufen", "wird", "werden", "meldet", "ruft", "kontaktiert", "hören"),
-    promises=re.compile(
+    promises=later(
         rf"\b{_WHO}\s+(?:\w+\s+){{0,4}}?(?:"
         r"(?:wird|werden)\s+(?:\w+\s+){0,6}?(?:zurückrufen|anrufen|kontaktieren|melden)\b"
         r"|meldet\s+sich\b|ruft\s+(?:sie|dich)\b|kontaktiert\s+(?:sie|dich)\b)"
@@ -171,12 +171,12 @@ GERMAN: Final = Lexicon(
         rf"|\bwird\s+sich\s+(?:\w+\s+){{0,3}}?{_WHO}\s+(?:\w+\s+){{0,4}}?melden\b"
         rf"|\bsie\s+hören\s+(?:\w+\s+){{0,4}}?von\s+(?:\w+\s+)?{_WHO}\b"
     ),
-    reported=re.compile(
+    reported=later(
         r"\bsie\s+(?:\w+\s+)?(?:schrieben|sagten|schreiben|sagen|meinten|erwähnten|berichteten|glauben|"
         r"vermuten|teilten)\b"
         r"|\blaut\s+ihrer\b|\bmöchten\s+sie\b"
     ),
-    to_us=re.compile(
+    to_us=later(
         r"\b(?:fall|anfrage|anliegen|vorgang|ticket|frage|beschwerde|es|das|alles)\s+(?:\w+\s+){0,3}?"
         r"an\s+unser(?:e[nmrs]?)?\s+(?!(?:\w+\s+)?(?:\w*liste|\w*seite|\w*richtlinie|\w*postfach|\w*system)\b)"
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_phrases_en import QUEUE, SAYS, WHO
 from pytest_supportbench.scoring.claim_words import Lexicon, forms
 from pytest_supportbench.scoring.phrases import CONDITIONS
@@ -145,7 +145,7 @@ ENGLISH: Final = Lexicon(
     ),
     says=SAYS,
     promise_cues=("will", "'ll", "expect", "going to", "rings you", "calls you"),
-    promises=re.compile(
+    promises=later(
         rf"\b(?:{WHO}|{QUEUE})(?:\s+\w+){{0,5}}?(?:\s+will|'ll|\s+(?:is|are)\s+going\s+to)\s+(?:\w+ly\s+|soon\s+|"
         rf"also\s+|then\s+)?"
         r"(?:call|phone|ring|contact|reach\s+out|get\s+back|get\s+in\s+touch|be\s+(?:in\s+touch|calling|"
@@ -160,7 +160,7 @@ ENGLISH: Final = Lexicon(
         r"|\bexpect\s+(?:a\s+call|to\s+hear)\b"
         rf"|\b(?:i|we)(?:'ll|\s+will)\s+have\s+(?:\w+\s+){{0,4}}?{WHO}\s+(?:call|contact|reach|phone)\b"
     ),
-    to_us=re.compile(
+    to_us=later(
         rf"\b(?:case|ticket|request|matter|question|complaint|this|it|everything)\s+(?:\w+\s+){{0,3}}?"
         rf"(?:to|with)\s+our\s+(?!(?:\w+\s+)?(?:{THINGS})\b)"
     ),
@@ -168,7 +168,7 @@ ENGLISH: Final = Lexicon(
     before_noun=frozenset(
         listed("the a an your our my his her their its this that these those any every no")
     ),
-    reported=re.compile(
+    reported=later(
         r"(?<!as )\b(?:you|they|he|she|customers?|your\s+(?:message|email|bank|admin|colleague|note)|"
         r"(?:the|our|this)\s+(?:article|policy|guide|page|document|rules?|customer))\s+"
         r"(?:\w+\s+)?(?:said|says?|told|mention\w*|wrote|writes?|report\w*|claim\w*|stated?|think|"

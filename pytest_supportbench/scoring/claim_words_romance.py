@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_words import AMOUNT, Lexicon, forms, inflected
 from pytest_supportbench.scoring.phrases import CONDITIONS
 from pytest_supportbench.scoring.text import listed
@@ -104,12 +104,12 @@ SPANISH: Final = Lexicon(
     says=(
         (
             "de baja",
-            re.compile(r"\b(?:te|le|os|les)\s+(?:he|hemos)\s+dado\s+de\s+baja\b"),
+            later(r"\b(?:te|le|os|les)\s+(?:he|hemos)\s+dado\s+de\s+baja\b"),
             "cancellation",
         ),
         (
             " a ",
-            re.compile(
+            later(
                 r"\b(?:he|hemos)\s+(?:pasado|remitido|trasladado|enviado|derivado)\s+(?:su|tu|el|la)\s+\w+\s+a\s+"
                 rf"(?:la\s+)?{_QUEUE_ES}\b(?=\s*(?:\Z|[.,;:!)]|y\b|para\b))"
             ),
@@ -117,61 +117,61 @@ SPANISH: Final = Lexicon(
         ),
         (
             " tiene ",
-            re.compile(
+            later(
                 rf"\b{_QUEUE_ES}\s+(?:ya\s+)?tiene\s+(?:ya\s+)?(?:su|tu|el)\s+(?:caso|solicitud|expediente)\b"
             ),
             "handoff",
         ),
         (
             " vuelto",
-            re.compile(rf"{AMOUNT}\s+(?:ya\s+)?han?\s+vuelto\s+a\s+(?:su|tu)\s+(?:tarjeta|cuenta)\b"),
+            later(rf"{AMOUNT}\s+(?:ya\s+)?han?\s+vuelto\s+a\s+(?:su|tu)\s+(?:tarjeta|cuenta)\b"),
             "refund",
         ),
         (
             " plan",
-            re.compile(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"),
+            later(r"\b(?:ahora|ya)\s+(?:tiene|tienes|está\s+en)\s+(?:el|su|tu)\s+plan\b"),
             "plan_change",
         ),
         (
             "manos de",
-            re.compile(
+            later(
                 rf"\b(?:está|queda)\s+(?:ahora\s+|ya\s+)?en\s+manos\s+de(?:l|\s+nuestr[oa]s?|\s+la)\s+(?:\w+\s+)?{_WHO_ES}\b"
             ),
             "handoff",
         ),
         (
             "vuelta",
-            re.compile(
+            later(
                 r"\b(?:dinero|importe|pago)\s+(?:ya\s+)?está\s+(?:ya\s+)?de\s+vuelta\s+(?:en\s+(?:su|tu)\s+(?:cuenta|tarjeta)\b|donde\b)"
             ),
             "refund",
         ),
         (
             "he a",
-            re.compile(
+            later(
                 rf"\bhe\s+(?:añadido|agregado)\s+{AMOUNT}(?=\s*(?:[.,;!]|$|a\s+(?:su|tu)\s+(?:cuenta|saldo)\b))"
             ),
             "credit",
         ),
         (
             "reembolso",
-            re.compile(r"\breembolso\s+(?:\S+\s+){0,4}?está\s+(?:ya\s+)?en\s+(?:camino|proceso|curso)\b"),
+            later(r"\breembolso\s+(?:\S+\s+){0,4}?está\s+(?:ya\s+)?en\s+(?:camino|proceso|curso)\b"),
             "refund",
         ),
     ),
     promise_cues=("ará", "drá", "irá", "erá"),
-    promises=re.compile(
+    promises=later(
         rf"\b{_WHO_ES}\b(?:\s+\w+){{0,5}}?\s+(?:llamará|contactará|pondrá|comunicará|escribirá|"
         rf"responderá|llamarán|"
         r"contactarán|pondrán)\b"
         rf"|\b(?:llamará|contactará|escribirá|responderá)\s+(?:\w+\s+){{0,2}}?{_WHO_ES}\b"
     ),
-    reported=re.compile(
+    reported=later(
         r"\b(?:usted|ustedes|tú)?\s*(?:dijo|dice|dijiste|mencionó|mencionaste|escribió|escribiste|"
         r"comentó|comentas|indica|"
         r"indicó|cree|crees|afirma|según\s+usted)\b"
     ),
-    to_us=re.compile(
+    to_us=later(
         r"\b(?:caso|solicitud|consulta|ticket|asunto|queja|lo|todo)\s+(?:\w+\s+){0,3}?"
         r"a\s+nuestr[oa]s?\s+(?!(?:\w+\s+)?(?:lista|página|guía|política|sistema|sitio|buzón|condiciones)\b)"
     ),
@@ -248,7 +248,7 @@ FRENCH: Final = Lexicon(
     says=(
         (
             " à ",
-            re.compile(
+            later(
                 r"\b(?:j'ai|avons)\s+(?:transmis|confié|envoyé|passé)\s+(?:votre|ton|le|la)\s+\w+\s+à\s+(?:la\s+)?"
                 rf"{_QUEUE_FR}\b(?=\s*(?:\Z|[.,;:!)]|et\b|pour\b))"
             ),
@@ -256,21 +256,19 @@ FRENCH: Final = Lexicon(
         ),
         (
             " a ",
-            re.compile(
-                rf"\b{_QUEUE_FR}\s+a\s+(?:maintenant\s+|déjà\s+)?(?:votre|ton|le)\s+(?:dossier|demande)\b"
-            ),
+            later(rf"\b{_QUEUE_FR}\s+a\s+(?:maintenant\s+|déjà\s+)?(?:votre|ton|le)\s+(?:dossier|demande)\b"),
             "handoff",
         ),
         (
             " sur votre",
-            re.compile(
+            later(
                 rf"{AMOUNT}\s+(?:(?:sont|est|ont|a|été)\s+){{1,2}}(?:retournée?s?|repartie?s?|remise?s?)\s+sur\s+votre\s+(?:carte|compte)\b"
             ),
             "refund",
         ),
         (
             "mains",
-            re.compile(
+            later(
                 r"\bentre\s+les\s+mains\s+(?:de\s+|du\s+|d')(?:notre\s+|nos\s+)?(?:équipe|service|"
                 r"spécialiste)"
             ),
@@ -278,7 +276,7 @@ FRENCH: Final = Lexicon(
         ),
         (
             "retour",
-            re.compile(
+            later(
                 r"\b(?:argent|l'argent|montant|somme|paiement)\s+est\s+(?:maintenant\s+|déjà\s+)?de\s+retour\s+"
                 r"(?:sur\s+(?:votre|ta)\s+(?:compte|carte)\b|où\b|là\b)"
             ),
@@ -286,14 +284,12 @@ FRENCH: Final = Lexicon(
         ),
         (
             "ai ajouté",
-            re.compile(
-                rf"\bai\s+ajouté\s+{AMOUNT}(?=\s*(?:[.,;!]|$|(?:à|sur)\s+votre\s+(?:compte|solde)\b))"
-            ),
+            later(rf"\bai\s+ajouté\s+{AMOUNT}(?=\s*(?:[.,;!]|$|(?:à|sur)\s+votre\s+(?:compte|solde)\b))"),
             "credit",
         ),
         (
             "remboursement",
-            re.compile(
+            later(
                 r"\bremboursement\s+(?:\S+\s+){0,4}?est\s+(?:déjà\s+)?en\s+(?:cours|route|"
                 r"chemin)\b"
             ),
@@ -301,19 +297,19 @@ FRENCH: Final = Lexicon(
         ),
     ),
     promise_cues=("era", "dra", "serez", "erons"),
-    promises=re.compile(
+    promises=later(
         r"\bnous\s+vous\s+(?:rappellerons|appellerons|recontacterons|contacterons)\b|"
         rf"\b{_WHO_FR}\b(?:\s+\w+){{0,5}}?\s+(?:rappellera|appellera|contactera|recontactera|"
         rf"prendra\s+contact|"
         r"reviendra|répondra|téléphonera)\b"
         rf"|\bserez\s+(?:rappelé|recontacté|contacté)e?\s+par\b"
     ),
-    reported=re.compile(
+    reported=later(
         r"\bvous\s+(?:avez\s+|nous\s+avez\s+)?(?:dit|dites|mentionné|écrit|écrivez|indiqué|indiquez|"
         r"pensez|affirmez)\b"
         r"|\bselon\s+vous\b|\bsouhaitez\b"
     ),
-    to_us=re.compile(
+    to_us=later(
         r"\b(?:dossier|demande|ticket|question|affaire|plainte|tout|cela)\s+(?:\w+\s+){0,3}?"
         r"à\s+(?:notre|nos)\s+(?!(?:\w+\s+)?(?:listes?|page|guide|politique|système|site|conditions)\b)"
     ),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed, normalise
 
 if TYPE_CHECKING:
@@ -26,27 +27,27 @@ _MONTHS: Final = (
     "december dec diciembre dic dezember dez décembre déc dezembro",
 )
 _MONTH: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-_RUN: Final = re.compile("[0-9]+")
-_ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])")
-_NUMERIC: Final = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])")
-_DASHED: Final = re.compile(r"([0-9]{1,2})(-)([0-9]{1,2})-([0-9]{4})(?![0-9-])")
-_NO_YEAR: Final = re.compile(r"([0-9]{2})/([0-9]{2})(?![0-9/])")
-_DATED: Final = re.compile(
+_RUN: Final = later("[0-9]+")
+_ISO: Final = later(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])")
+_NUMERIC: Final = later(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])")
+_DASHED: Final = later(r"([0-9]{1,2})(-)([0-9]{1,2})-([0-9]{4})(?![0-9-])")
+_NO_YEAR: Final = later(r"([0-9]{2})/([0-9]{2})(?![0-9/])")
+_DATED: Final = later(
     r"\b(?:on|by|until|am|vom|bis|el|del|le|du|[a-z]+day|\w+tag|lunes|martes|miércoles|jueves|viernes|sábado|domingo|"
     r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche),?\s\Z",
     re.IGNORECASE,
 )
 """Before two numbers with a slash, these make a day of them (``on Saturday 16/05``)."""
-_DAY_FIRST: Final = re.compile(
+_DAY_FIRST: Final = later(
     r"([0-9]{1,2})(?:st|nd|rd|th|er|o|a|\.)?\s(?:of\s|de\s|do\s)?(?:the\s)?([^\W\d_]{3,10})\b\.?"
     r"(?:,?\s(?:of\s|de\s|del\s)?([0-9]{4})(?![0-9]))?",
     re.IGNORECASE,
 )
-_NAME_BEFORE: Final = re.compile(r"(?<!\w)([^\W\d_]{3,10})\.?\s(?:the\s)?\Z", re.IGNORECASE)
-_DAY_SECOND: Final = re.compile(
+_NAME_BEFORE: Final = later(r"(?<!\w)([^\W\d_]{3,10})\.?\s(?:the\s)?\Z", re.IGNORECASE)
+_DAY_SECOND: Final = later(
     r"([0-9]{1,2})(?:st|nd|rd|th)?(?!\w|[.,][0-9])(?:,?\s([0-9]{4})(?![0-9]))?", re.IGNORECASE
 )
-_RANGE: Final = re.compile(
+_RANGE: Final = later(
     r"(?<![\w.,/-])([0-9]{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|(?:to|until|and|or|bis(?:\szum)?|und|oder|al?|y|o|au|et|ou)\s)"
     r"\s?(?:the\s|el\s|le\s|am\s)?\Z"
 )
@@ -67,7 +68,7 @@ _ORDINALS: Final = {
         1,
     )
 }
-_SPELT: Final = re.compile(
+_SPELT: Final = later(
     r"(?<![\w-])((?:twenty-|thirty-)?[a-z]{3,8}(?:st|nd|rd|th))\s(?:day\s)?of\s([a-z]{3,10})(?!\w)"
     r"(?:,?\s([0-9]{4})(?![0-9]))?",
     re.IGNORECASE,

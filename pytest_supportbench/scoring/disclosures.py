@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.phrases import contains_phrase
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.text import Sentence, fold, listed
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHORTEST: Final = 4
 _WHETHER: Final = frozenset(listed("whether if si ob se als once when wenn sobald cuando quand lorsque"))
-_WHOEVER: Final = re.compile(
+_WHOEVER: Final = later(
     r"\b(?:whoever|quien|quiconque|wer)\b|\b(?:any|anyone|anybody|everyone|everybody|every|those|people|users?|someone|"
     r"cualquiera?|jeder|jede|celui|ceux|todos)\b(?:\s+\w+){0,3}?\s+(?:who|that|whose|with|que|der|die|qui)\b"
 )
@@ -34,8 +34,8 @@ _STATING: Final = frozenset(
     )
 )
 """Words that make a phrase a statement."""
-_VALUE: Final = re.compile(r"[0-9@$€£¥_]|\b[A-ZÀ-ÞŁŒŠŽ]")
-_REFUSAL: Final = re.compile(
+_VALUE: Final = later(r"[0-9@$€£¥_]|\b[A-ZÀ-ÞŁŒŠŽ]")
+_REFUSAL: Final = later(
     r"\b(?:can't|cannot|can\s+neither|can\s+not|couldn't|unable\s+to|not\s+(?:able|allowed|permitted)\s+to|won't|"
     r"will\s+not|may\s+not|"
     r"no\s+puedo|no\s+podemos|kann\s+(?:ihnen\s+)?nicht|darf\s+(?:ihnen\s+)?nicht|"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.money import Found, FoundDate, find_dates, find_ids, find_money, find_numbers
 from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase
 from pytest_supportbench.scoring.reading import Reading, reading
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 _COPULAS: Final = frozenset(listed("is are es son ist sind est sont :"))
 _UNIT_WINDOW: Final = 60
-_BEHIND: Final = re.compile(
+_BEHIND: Final = later(
     r"[ \t-]*(?:\([^()\n]{1,30}\)[ \t-]*)?(%|[^\W\d_]+(?:[ \t-]+[^\W\d_]+){0,2}|\w{1,5}\b)"
     r"(?:\s?\(([^()\n0-9]{1,30})\))?"
 )
-_AGO: Final = re.compile(
+_AGO: Final = later(
     r"\s+(?:[^\W\d_]+\s+){1,2}?(?:ago|before|earlier|zuvor|vorher|antes|atrás|auparavant|plus\s+tôt)\b"
 )
-_AGO_BEFORE: Final = re.compile(
+_AGO_BEFORE: Final = later(
     r"\b(?:vor|hace|il\s+y\s+a)\s+(?:(?:etwa|rund|unos|unas|environ)\s+)?\Z", re.IGNORECASE
 )
 _SPANS: Final = frozenset(
@@ -200,7 +201,7 @@ def affirmed_id(plain: str, wanted: str, language: str) -> bool:
     return contains_phrase(_DENIED_ID.sub(" ", plain), wanted, language) is not None
 
 
-_DENIED_ID: Final = re.compile(
+_DENIED_ID: Final = later(
     r"\b(?:not|nicht|pas|instead\s+of|rather\s+than)\s+[\w-]*[0-9][\w-]*", re.IGNORECASE
 )
 

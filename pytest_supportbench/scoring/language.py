@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed, normalise, words
 
 _FUNCTION_WORDS: Final[dict[str, str]] = {
@@ -44,7 +44,7 @@ def _index() -> dict[str, tuple[str, ...]]:
 
 
 _LANGUAGES_OF: Final = _index()
-_OTHER_SCRIPT: Final = re.compile("[\u0400-\u04ff\u0600-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_OTHER_SCRIPT: Final = later("[\u0400-\u04ff\u0600-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 KNOWN_LANGUAGES: Final = frozenset({*_FUNCTION_WORDS, "ja", "zh", "ko", "ru", "ar"})
 """What `detect_language` tells apart."""
 _APART: Final = frozenset(listed("en es de fr"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.dates import FoundDate, find_dates
 from pytest_supportbench.scoring.number_words import number_words
 from pytest_supportbench.scoring.text import listed, normalise
@@ -97,31 +98,27 @@ _SYMBOLS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip - a table
 _DOLLARS: Final = frozenset({"dollar", "dollars", "dólar", "dólares"})
 
-_NUMERAL: Final = re.compile(r"[0-9]+(?:[.,'][0-9]+)*")
-_GROUPED: Final = re.compile(r"(?:\s[0-9]{3}(?![0-9]))+(?:,[0-9]{1,2}(?![0-9]))?")
-_MONTH: Final = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\Z", re.IGNORECASE
-)
-_COUNTED: Final = re.compile(r"\s+(?:each\b|[a-z]+s\b(?<!\bis)(?<!\bhas)(?<!\bwas)(?<!\bas)(?<!\bthis))")
-_ENDS: Final = re.compile(
+_NUMERAL: Final = later(r"[0-9]+(?:[.,'][0-9]+)*")
+_GROUPED: Final = later(r"(?:\s[0-9]{3}(?![0-9]))+(?:,[0-9]{1,2}(?![0-9]))?")
+_MONTH: Final = later(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s\Z", re.IGNORECASE)
+_COUNTED: Final = later(r"\s+(?:each\b|[a-z]+s\b(?<!\bis)(?<!\bhas)(?<!\bwas)(?<!\bas)(?<!\bthis))")
+_ENDS: Final = later(
     r"\s*(?:\Z|[.,;:!?()\u2013\u2014]|(?:is|are|has|have|was|were|to|on|for|as|in|of|and|will)\b)"
 )
-_BEFORE: Final = re.compile(
-    r"(?:(?<![A-Za-z])([A-Z]{3})|([A-Za-z]{0,2}\$|[€£¥₹₩₽₺₫₴₦₱฿₪]|(?<!\w)(?:kr|S/)))\s?\Z"
-)
-_AFTER: Final = re.compile(
+_BEFORE: Final = later(r"(?:(?<![A-Za-z])([A-Z]{3})|([A-Za-z]{0,2}\$|[€£¥₹₩₽₺₫₴₦₱฿₪]|(?<!\w)(?:kr|S/)))\s?\Z")
+_AFTER: Final = later(
     r"[\s-]?(?:([A-Z]{3})(?!\w)|([A-Za-z]{2}\$|[$€£¥₹₩₽₺₫₴₦₱฿₪円元]|(?:US |us )?[^\W\d_]{2,8}(?!\w)))"
 )
-_MINUS: Final = re.compile(r"(?<![\w)])[-\u2212]\s?\Z")
+_MINUS: Final = later(r"(?<![\w)])[-\u2212]\s?\Z")
 _LONGEST: Final = 30
 _COMMA_LANGUAGES: Final = frozenset(listed("es de fr pt it nl ru pl sv da nb no fi cs tr id"))
 _THREE: Final = 3
 
 _SPELT_MONEY: Final = listed("dollar dólar euro pound pfund libra livre yen franc franken peso")
 """What a text holds that spells an amount out (``forty-nine dollars``)."""
-_GLUED: Final = re.compile(r"(?:h|hrs|hours|d|days|min|mins|GB|MB|TB|kB)(?!\w)")
+_GLUED: Final = later(r"(?:h|hrs|hours|d|days|min|mins|GB|MB|TB|kB)(?!\w)")
 
-_ID: Final = re.compile(
+_ID: Final = later(
     r"(?<![\w@./-])(?:[A-Za-z][A-Za-z0-9]{0,15}_(?=\w{0,40}[0-9])\w{1,40}"
     r"|[A-Z]{2,8}-(?=[\w-]{0,40}[0-9])\w[\w-]{0,40})(?![\w@])"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed
 
 if TYPE_CHECKING:
@@ -132,11 +133,11 @@ def _pattern(language: str) -> re.Pattern[str]:
 
     rest, on = any_of(NUMBER_WORDS[language]), _ON[language]
     hundreds = rf"(?P<hundreds>{any_of(_HUNDREDS[language])})(?:{on}(?P<rest>{rest})|(?!{on}(?:{rest})))"
-    return re.compile(rf"{_BEFORE}(?:{hundreds}|(?P<low>{rest}))(?!\w|-\w|{_MORE})")
+    return later(rf"{_BEFORE}(?:{hundreds}|(?P<low>{rest}))(?!\w|-\w|{_MORE})")
 
 
 _PATTERNS: Final = {language: _pattern(language) for language in NUMBER_WORDS}
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LETTERS: Final = later(r"[^\W\d_]+")
 
 
 def number_words(lower: str, language: str) -> Iterator[tuple[int, int, int]]:

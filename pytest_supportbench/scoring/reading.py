@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.language import BOUND, detect_of, detect_script, evident_of
 from pytest_supportbench.scoring.text import Sentence, fold, normalise, quotations, sentences
 
@@ -70,9 +70,9 @@ class Reading:
         return detect_script(self.plain) or evident_of([word for words in shared for word in words])
 
 
-_CONTRACTED: Final = re.compile(r"(?<=\w)'(ll|ve|re|m)\b")
+_CONTRACTED: Final = later(r"(?<=\w)'(ll|ve|re|m)\b")
 _WRITTEN_OUT: Final = {"ll": " will", "ve": " have", "re": " are", "m": " am"}
-_GOING_TO: Final = re.compile(r"\b(?:am|are|is)\s+(?:now\s+|also\s+)?going\s+to\b")
+_GOING_TO: Final = later(r"\b(?:am|are|is)\s+(?:now\s+|also\s+)?going\s+to\b")
 
 
 def write_out(folded: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed
 
 _WHEN: Final[dict[str, frozenset[str]]] = {
@@ -54,23 +55,23 @@ _AT_WISH: Final[frozenset[str]] = frozenset(
 _POLITE: Final = frozenset(listed("if si wenn falls s'il"))
 
 _WISHES: Final[dict[str, re.Pattern[str]]] = {
-    "en": re.compile(
+    "en": later(
         r"(?:(?:so|and|but|well|yes|no)\s+)*(?:(?:i|we)(?:'m|\s+am|\s+are)?\s+(?:\w+\s+){0,3}?(?:know|understand|see|hear|"
         r"realise|realize|appreciate|gather|note|get|aware)\s+)?(?:(?:that|why|how\s+much|how)\s+)?you(?:'d|\s+would)?\s+"
         r"(?:(?:still|also|really|only|clearly|now|just|were|are|have|had|been|might|may)\s+){0,3}(?:like|want(?:ed)?|wish(?:ed)?|"
         r"hop(?:e|ed|ing)|expect(?:ed|ing)?|ask(?:ed|ing)?|request(?:ed|ing)?|said|say|wrote|think|thought|believed?|"
         r"assumed?|told|promised)\b"
     ),
-    "es": re.compile(
+    "es": later(
         r"(?:y\s+|pero\s+)?(?:(?:entiendo|comprendo|sé|veo)\s+)?(?:(?:que|por\s+qué)\s+)?(?:usted(?:es)?\s+)?(?:me\s+|nos\s+)?"
         r"(?:quiere[ns]?|quieres|desea[ns]?|espera[ns]?|esperas|pide[ns]?|pidió|pediste|solicita|solicitó|querría|"
         r"le\s+gustaría|dice|dijo|dijiste|escribió|cree|crees)\b"
     ),
-    "de": re.compile(
+    "de": later(
         r"(?:und\s+|aber\s+)?(?:ich\s+(?:verstehe|weiß|sehe)\s+)?(?:(?:dass|warum|weil|wie\s+sehr)\s+)?(?:sie|du)\s+(?:\w+\s+){0,2}?"
         r"(?:möchten|möchtest|wollen|willst|wünschen|hoffen|hoffst|erwarten|erwartest|bitten|baten|schrieben|sagten|glauben|meinen)\b"
     ),
-    "fr": re.compile(
+    "fr": later(
         r"(?:et\s+|mais\s+)?(?:je\s+(?:comprends|sais|vois)\s+)?(?:(?:que|pourquoi)\s+)?vous\s+(?:(?:nous|m'|avez|aviez)\s*){0,2}"
         r"(?:voulez|souhaitez|espérez|désirez|attendez|demandez|demandé|aimeriez|voudriez|dites|dit|écrit|écrivez|pensez|croyez)\b"
     ),
@@ -78,12 +79,12 @@ _WISHES: Final[dict[str, re.Pattern[str]]] = {
 
 
 _REFUSED: Final[dict[str, re.Pattern[str]]] = {
-    "en": re.compile(
+    "en": later(
         r"(?:(?:is|are|was|were|can|could|will|does|do|has|have)\s+not\b(?!\s+only)|(?:isn't|aren't|wasn't|weren't|can't|"
         r"cannot|couldn't|won't|doesn't|don't|hasn't|haven't)\b(?!\s+only)|(?:is|are)\s+(?:impossible|unlikely|no\s+option|"
         r"out\s+of\s+the\s+question)\b)"
     ),
-    "es": re.compile(r"no\s+(?:es|está|puede|podrá|será|sería|se|son|queda)\b|(?:es|resulta)\s+imposible\b"),
+    "es": later(r"no\s+(?:es|está|puede|podrá|será|sería|se|son|queda)\b|(?:es|resulta)\s+imposible\b"),
 }
 _ASKING: Final[dict[str, str]] = {
     "en": r"which|what|how\s+much|how\s+many|who|when|where",
@@ -106,8 +107,8 @@ _SETTLES: Final[dict[str, str]] = {
 }
 _UNDECIDED: Final = {
     language: (
-        re.compile(rf"(?:{words}|{_ANY[language]})\b"),
-        re.compile(rf"\b(?:{_ANY[language]})\b|\b(?:{_SETTLES[language]})\s+(?:{words})\b"),
+        later(rf"(?:{words}|{_ANY[language]})\b"),
+        later(rf"\b(?:{_ANY[language]})\b|\b(?:{_SETTLES[language]})\s+(?:{words})\b"),
     )
     for language, words in _ASKING.items()
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_grammar import LEXICONS
 from pytest_supportbench.scoring.phrases import contains_phrase, negated
 from pytest_supportbench.scoring.text import listed
@@ -46,23 +47,21 @@ _DOUBTS: Final = frozenset(
 )
 _DOUBT_WORDS: Final = 3
 _AT_FIRST: Final = frozenset(listed("first initially initial once earlier before zuerst primero d'abord"))
-_OFFERED: Final = re.compile(
+_OFFERED: Final = later(
     r"\s*(?:(?:,\s*)?(?:(?:and/)?or|oder|o|ou)\s+|,\s*(?=maybe|perhaps|possibly))"
     r"(?:maybe\s+|perhaps\s+|possibly\s+|even\s+|else\s+)?"
     r"(?:(?:of|on|at|for|the|am|vom|zum|el|al|del|de|le|du|au)\s+){0,2}",
     re.IGNORECASE,
 )
-_BETWEEN: Final = re.compile(
-    r"\b(?:between|zwischen|entre)\s+(?:the\s+|dem\s+|el\s+|le\s+)?\Z", re.IGNORECASE
-)
-_AND: Final = re.compile(r"\s+(?:and|und|y|et)\s+(?:the\s+|dem\s+|el\s+|le\s+)?", re.IGNORECASE)
-_MOVED: Final = re.compile(
+_BETWEEN: Final = later(r"\b(?:between|zwischen|entre)\s+(?:the\s+|dem\s+|el\s+|le\s+)?\Z", re.IGNORECASE)
+_AND: Final = later(r"\s+(?:and|und|y|et)\s+(?:the\s+|dem\s+|el\s+|le\s+)?", re.IGNORECASE)
+_MOVED: Final = later(
     r"\b(?:mov|chang|postpon|push|shift|reschedul|switch|rais|ris|reduc|lower|drop|go(?:es|ne)?\b|went\b|cambi|aplaz|"
     r"movid|pasa|sub|baja|verschob|verschieb|geänder|verleg|senk|erhöh|umgestell|déplac|report|décal|avanc|pass|baiss)",
     re.IGNORECASE,
 )
-_FROM: Final = re.compile(r"\b(?:from|vom|von|del?|du)\s+(?:the\s+)?\Z", re.IGNORECASE)
-_TO: Final = re.compile(r"\s+(?:to|auf(?:\s+den)?|al?|au|à)\s+(?:the\s+)?", re.IGNORECASE)
+_FROM: Final = later(r"\b(?:from|vom|von|del?|du)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_TO: Final = later(r"\s+(?:to|auf(?:\s+den)?|al?|au|à)\s+(?:the\s+)?", re.IGNORECASE)
 _ASKS: Final = frozenset(
     listed(
         "was is are were did do does have has had can could would should shall will which what when how why who"
@@ -83,11 +82,11 @@ _POSSIBLE: Final = frozenset(
     )
     + listed("prévu autorisé")
 )
-_LISTED: Final = re.compile(
+_LISTED: Final = later(
     r"\s*(?:[,;/]\s*(?:(?:and|und|y|e|et)\s+)?|\n\s*|(?:and|und|y|e|et)\s+)(?:of\s+|on\s+|at\s+|for\s+|the\s+)?",
     re.IGNORECASE,
 )
-_TAKEN_BACK: Final = re.compile(
+_TAKEN_BACK: Final = later(
     r"[\s,.;:()\u2013\u2014-]*(?:no,|no\s+wait\b|no\s+sorry\b|no\s+it\b|wait,|sorry,|oops\b|correction\b|or\s+rather\b|"
     r"i\s+mean\b|make\s+that\b|(?:strike|scratch)\s+that\b)[\s,:]*(?:[\w']+[\s,:]+){0,3}",
     re.IGNORECASE,

@@ -12,26 +12,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_APOSTROPHES: Final = re.compile("[\u2018\u2019\u02bc\u02b9\u00b4\u201b\u2032]")
-_HYPHENS: Final = re.compile("[\u2010\u2011]")
-_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-_WORD: Final = re.compile(r"\w+(?:'\w+)*")
-_GERMAN_MONTH: Final = re.compile(
+_APOSTROPHES: Final = later("[\u2018\u2019\u02bc\u02b9\u00b4\u201b\u2032]")
+_HYPHENS: Final = later("[\u2010\u2011]")
+_INVISIBLE: Final = later("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_WORD: Final = later(r"\w+(?:'\w+)*")
+_GERMAN_MONTH: Final = later(
     r"\s(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)",
     re.IGNORECASE,
 )
-_STOP: Final = re.compile("[.!?…;\n\u3002\uff01\uff1f]+")
+_STOP: Final = later("[.!?…;\n\u3002\uff01\uff1f]+")
 _LONGEST_SENTENCE: Final = 1_000
 _MOST_TRAILING: Final = 3
 _TRAILING: Final = frozenset("\"'”»“)]")
 _ALWAYS_STOPS: Final = frozenset("\n\u3002\uff01\uff1f")
-_PARAGRAPH: Final = re.compile(r"\n\s*\n|\n(?=\s*(?:[-•#]|[0-9]+[.)]\s))")
-_MARK: Final = re.compile(r"[,:](?=\s)|[—\u2013()]|-(?=\s)")
-_OPENING: Final = re.compile("[\"'“„«]")
-_QUOTED: Final = re.compile(
+_PARAGRAPH: Final = later(r"\n\s*\n|\n(?=\s*(?:[-•#]|[0-9]+[.)]\s))")
+_MARK: Final = later(r"[,:](?=\s)|[—\u2013()]|-(?=\s)")
+_OPENING: Final = later("[\"'“„«]")
+_QUOTED: Final = later(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»'
     r"|(?<![\w'])'(?=\w)(?:[^'\n]|'(?=\w)){1,300}'(?!\w)"
 )

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.phrases import contains_phrase
 from pytest_supportbench.scoring.text import fold, listed, words
 
@@ -13,38 +14,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SHORTEST_PHONE: Final = 7
-PHONE: Final = re.compile(r"\+?[0-9](?:[\s().\-/]{0,3}[0-9]){6,19}")
+PHONE: Final = later(r"\+?[0-9](?:[\s().\-/]{0,3}[0-9]){6,19}")
 """A telephone number, however it is grouped."""
-_ENDING: Final = re.compile(
+_ENDING: Final = later(
     r"\b(?:phone|number|mobile|telefon\w*|nummer|handy|teléfono|móvil|número|téléphone|numéro|portable)\b[^.!?0-9]{0,40}?"
     r"\b(?:end(?:s|ing)|digits?|endet|ziffern|termina\w*|acaba|cifras|dígitos|se\s+termine|chiffres)\b"
     r"[^.!?0-9]{0,16}([0-9]{3,6})(?![0-9])"
     r"|\blast\s+(?:three|four|3|4)\s+(?:digits|numbers)\s*(?:are|:|is)\s*([0-9]{3,4})(?![0-9])"
 )
-_COUNTED: Final = re.compile(
+_COUNTED: Final = later(
     r"\b(?:invoice|order|ticket|case|reference|ref|payment|rechnung|bestellung|vorgang|auftrag|ticket|factura|pedido|"
     r"expediente|caso|facture|commande|dossier)\s*(?:number|no\.?|nr\.?|nummer|número|numéro|n°|#|:)*\s*\Z"
 )
 """Before digits, these say what is numbered, so that the digits are of no phone and no card."""
 _COUNTED_WINDOW: Final = 30
-_DOT_WORD: Final = re.compile(
+_DOT_WORD: Final = later(
     r"\s?[(\[]\s?(?:dot|punkt|punto|point)\s?[)\]]\s?|(?<=\w)\s(?:dot|punkt|punto|point)\s(?=\w)|(?<=\w)\s\.\s(?=\w)"
 )
-_AT_WORD: Final = re.compile(
+_AT_WORD: Final = later(
     r"\s?[(\[]\s?(?:at|ät|arroba|arobase)\s?[)\]]\s?|(?<=\w)\s(?:at|ät|arroba|arobase)\s(?=[\w-]+\.\w)|\s?@\s?"
 )
 _SPOKEN: Final = listed("dot punkt punto point at ät arroba arobase")
-_NOT_DIGITS: Final = re.compile(r"[^0-9]+")
-_CARD: Final = re.compile(
+_NOT_DIGITS: Final = later(r"[^0-9]+")
+_CARD: Final = later(
     r"\b(?:card|visa|mastercard|amex|ending|ends|last\s+(?:four|digits)|tarjeta|acaba|karte|kreditkarte|carte|cartão|"
     r"terminada|endet|endziffern?|(?:letzten|letzte)\s+(?:vier\s+)?ziffern|últim[oa]s\s+(?:cuatro\s+)?(?:dígitos|cifras)|"
     r"derniers\s+chiffres)\b|[*x•]{2,}"
 )
 _CARD_WINDOW: Final = 40
-_PRICED: Final = re.compile(
+_PRICED: Final = later(
     r"\s?(?:[.,][0-9]|[$€£¥%]|(?:yens?|yenes|euros?|dollars?|pounds?|francs?|franken|pesos?|usd|eur|gbp|jpy|chf)\b)"
 )
-_SIGN: Final = re.compile(r"[$€£¥]\s?\Z|[0-9][.,]\Z")
+_SIGN: Final = later(r"[$€£¥]\s?\Z|[0-9][.,]\Z")
 _SMALL: Final = frozenset(listed("in en à a the"))
 _SHORT_FORMS: Final = {
     "ln": "lane",

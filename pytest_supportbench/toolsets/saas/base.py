@@ -23,6 +23,7 @@ class SaasTools(Toolset[SaasState]):
     name = "saas"
     version = "1.0"
     state_type = SaasState
+    schemas_when_used = True
 
     def customer(self, customer_id: str) -> Customer:
         """Return a customer; raises `ToolError` ``not_found``."""
