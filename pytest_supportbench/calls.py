@@ -94,19 +94,19 @@ def differences(before: Tables, after: Tables) -> tuple[Change, ...]:
     found: list[Change] = []
     for name, table in after.items():
         old_table = before[name]
-        if table == old_table:
+        if not table and not old_table:  # most tables of a large toolset, at every call
             continue
         for key, record in table.items():
             old = old_table.get(key)
+            if old is record:
+                continue
             if old is None:
                 found.append(Change(name, key, None, None, record.comparable()))
-            elif old is not record:
+            else:
                 found.extend(_altered(name, key, old, record))
-        found.extend(
-            Change(name, key, None, old.comparable(), None)
-            for key, old in old_table.items()
-            if key not in table
-        )
+        if not old_table.keys() <= table.keys():
+            gone = (key for key in old_table if key not in table)
+            found.extend(Change(name, key, None, old_table[key].comparable(), None) for key in gone)
     return tuple(found)
 
 

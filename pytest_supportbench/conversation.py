@@ -17,7 +17,6 @@ from pytest_supportbench.protocol import (
     Entry,
     Message,
     Observation,
-    PolicyText,
     Reply,
     Step,
     ToolCall,
@@ -96,14 +95,13 @@ class Conversation:
     def _opening(self) -> dict[str, Any]:
         """Return the part of every observation that stays the same."""
         scenario, suite = self._bound.scenario, self._bound.suite
-        texts = {policy.id: policy.text for policy in suite.suite.policies}
         shown = () if "policies" in self._without else sorted(scenario.policies)
         return {
             "as_of": scenario.as_of.isoformat(),
             "customer": CustomerView(message=scenario.customer.message, history=scenario.customer.history),
             "account": self.environment.account(scenario.visible, self._without),
             "memory": () if "memory" in self._without else scenario.memory,
-            "policies": tuple(PolicyText(id=name, text=texts[name]) for name in shown),
+            "policies": tuple(suite.policy_texts[name] for name in shown),
             "tools": self.environment.tools,
             "actions": suite.actions,
             "slots": suite.suite.slots,

@@ -6,10 +6,11 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -30,8 +31,8 @@ SECONDS_PER_TIMEOUT: Final = 30
 class Environment:
     """The world of one episode.
 
-    ``state`` is copied; ``permitted`` names the tools that the scenario allows; ``subject`` is whose records the
-    first observation shows.
+    ``state`` is copied, and must not change meanwhile; ``permitted`` names the tools that the scenario allows, and
+    ``tools`` has them as the agent sees them; ``subject`` is whose records the first observation shows.
     """
 
     def __init__(
@@ -50,19 +51,13 @@ class Environment:
         self._initial = state
         self._state = state.copy_state()
         self._toolset = toolset(self._state, self._context)
-        allowed = frozenset(permitted)
-        self._permitted = {name: spec for name, spec in toolset.specs.items() if name in allowed}
+        self._permitted, self.tools = _permitted(cast("Any", toolset), tuple(permitted))
         self._faults = FaultPlan(faults)
         self._replays: dict[tuple[str, str], tuple[dict[str, Any], CallRecord]] = {}
         self._owned = [table for table in state.tables.values() if table]
-        self.before: Final = state.snapshot()
+        self.before: Final = state.tables
         self._last = self.before
         self.calls: list[CallRecord] = []
-
-    @property
-    def tools(self) -> tuple[ToolInfo, ...]:
-        """The permitted tools as the agent sees them: in the toolset's order, which tells nothing of the case."""
-        return tuple(spec.info for spec in self._permitted.values())
 
     @property
     def after(self) -> Tables:
@@ -90,7 +85,10 @@ class Environment:
 
     def changes(self) -> tuple[Change, ...]:
         """Return how the state differs from the one that the scenario began with."""
-        return differences(self.before, self._state.tables)
+        changed = [call.changes for call in self.calls if call.changes]
+        if len(changed) > 1:
+            return differences(self.before, self._state.tables)
+        return changed[0] if changed else ()
 
     def faults(self) -> tuple[FaultReached, ...]:
         """Say for each declared fault whether a call reached it."""
@@ -226,13 +224,13 @@ class Environment:
 
     def _checked_changes(self, spec: ToolSpec) -> tuple[Change, ...]:
         """Return what the call changed since the last one, and keep the state as it is now."""
-        if self._state.tables == self._last:  # what most calls come to, told in one comparison
-            return ()
-        changes = differences(self._last, self._state.tables)
-        if changes and spec.effect == "reads":
-            msg = f"the tool {spec.name!r} is marked 'reads' and changed {changes[0].path}; mark it 'writes'"
-            raise ToolsetError(msg)
-        self._last = self._state.snapshot()
+        tables = self._state.tables
+        changes = differences(self._last, tables)
+        if changes:
+            if spec.effect == "reads":
+                msg = f"the tool {spec.name!r} is marked 'reads' and changed {changes[0].path}; mark it 'writes'"
+                raise ToolsetError(msg)
+            self._last = {**self._last, **{change.table: dict(tables[change.table]) for change in changes}}
         return changes
 
     def _owners_of(self, values: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
@@ -245,6 +243,13 @@ class Environment:
                     found.add(tuple(sorted(record.subjects())))
         found.discard(())
         return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def _permitted(toolset: Any, names: tuple[str, ...]) -> tuple[Mapping[str, ToolSpec], tuple[ToolInfo, ...]]:
+    """Return those tools and how agents see them, in the toolset's order, which tells nothing of the case."""
+    specs = {name: spec for name, spec in toolset.specs.items() if name in names}
+    return specs, tuple(spec.info for spec in specs.values())
 
 
 def _unfit(base: dict[str, Any], problem: str) -> CallRecord:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pytest_supportbench.consistency import check_scenario, check_suite
 from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.findings import Finding
-from pytest_supportbench.protocol import ActionInfo
+from pytest_supportbench.protocol import ActionInfo, PolicyText
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.source import Source, read_text
 from pytest_supportbench.suite import Policy, Suite
@@ -48,6 +48,7 @@ class BoundSuite:
     registered: bool = False
     known: Vocabulary = field(init=False, repr=False, compare=False)
     actions: tuple[ActionInfo, ...] = field(init=False, repr=False, compare=False)
+    policy_texts: Mapping[str, PolicyText] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Gather the names that scenarios may use and the actions that agents see, once."""
@@ -57,6 +58,8 @@ class BoundSuite:
             for action in self.suite.actions
         )
         object.__setattr__(self, "actions", tuple(actions))
+        texts = {policy.id: PolicyText(id=policy.id, text=policy.text) for policy in self.suite.policies}
+        object.__setattr__(self, "policy_texts", texts)
 
     def policy(self, policy_id: str) -> Policy | None:
         """Return a policy of the suite's pack, or ``None`` where it has none of that id."""

@@ -17,6 +17,7 @@ MAX_CHARS: Final = 64_000
 """The longest reply that is read, as JSON text."""
 
 
+_UNCHANGING: Final = frozenset((str, int, float, bool, type(None)))
 _THOUGHTS: Final = ("<think>", "</think>")
 _FENCE: Final = "```"
 _BLANK: Final = " \t\r\n"
@@ -187,5 +188,27 @@ def _turn(raw: object, max_chars: int) -> tuple[Turn, int]:
     if turn.tool_calls:
         size += sum(len(dumps(call.arguments)) + len(call.tool) for call in turn.tool_calls)
     if not text:  # what a record would make of it counts: an enumeration is its plain value, a tuple a list
-        turn = Turn.model_validate(loads(dumps(turn.model_dump(mode="json"))))
+        turn = Turn.model_validate(_recorded(turn))
     return turn, size
+
+
+def _recorded(turn: Turn) -> Any:
+    """Return a turn as it would be read back from a record, sharing nothing that somebody could change later."""
+    said: dict[str, Any] = {**turn.__dict__, "tool_calls": [call.__dict__ for call in turn.tool_calls]}
+    try:
+        return _plain_copy(said)
+    except TypeError:
+        return loads(dumps(turn.model_dump(mode="json")))
+
+
+def _plain_copy(value: Any) -> Any:
+    """Return a copy of JSON data. Raises `TypeError` for what is of a subclass of its types, or of another one."""
+    kind = type(value)
+    if kind in _UNCHANGING:
+        return value
+    if kind is dict:
+        return {_plain_copy(key): _plain_copy(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain_copy(item) for item in value]
+    msg = f"a {kind.__name__} is no plain JSON value"
+    raise TypeError(msg)

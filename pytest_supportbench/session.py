@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent
-from pytest_supportbench.agents.builtin import AlwaysEscalate
 from pytest_supportbench.agents.callables import CallableAgent
 from pytest_supportbench.agents.origin import origin_of
 from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
-from pytest_supportbench.episode import run_episode
-from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
+from pytest_supportbench.constant_class import constant_class
+from pytest_supportbench.errors import FileError, Problem, SupportBenchError, UsageError
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.loops import Loops
 from pytest_supportbench.records import Limits
@@ -26,7 +25,6 @@ from pytest_supportbench.results import Json, Result, run_line
 from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
-from pytest_supportbench.scoring import escalation_class
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.settings import Settings
 from pytest_supportbench.summary import Row, row
@@ -82,7 +80,6 @@ class BenchSession:
         )
         self._constants: dict[str, str | None] = {}
         self.shard: Json | None = None
-        self._constant_agent = AlwaysEscalate(parse_spec("always-escalate", settings.root), settings.root)
 
     @property
     def names(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -247,15 +244,9 @@ class BenchSession:
         return {part: part in taken for part in sorted(without)}
 
     def _constant(self, bound: BoundScenario) -> str | None:
-        """Return always-escalate's class on a scenario: the constant agent that recall must be read against."""
+        """Return always-escalate's class on a scenario, worked out once for all agents and trials."""
         if bound.path not in self._constants:
-            try:
-                episode = run_episode(bound, self._constant_agent.reply, limits=self.limits)
-                self._constants[bound.path] = (
-                    escalation_class(bound, episode) if episode.error is None else None
-                )
-            except ToolsetError:
-                self._constants[bound.path] = None
+            self._constants[bound.path] = constant_class(bound)
         return self._constants[bound.path]
 
     def _run_line(self) -> Json:

@@ -58,10 +58,14 @@ class Record(BaseModel):
 
     def subjects(self) -> frozenset[str]:
         """Return the ids of the subjects whom this record belongs to; empty for what belongs to nobody."""
-        found: set[str] = set()
+        found: list[str] = []
         for name in self.owners:
-            value = getattr(self, name)
-            found.update(value if isinstance(value, tuple | list | frozenset) else [value] if value else [])
+            value = self.__dict__[name]
+            if isinstance(value, str):
+                if value:
+                    found.append(value)
+            else:
+                found.extend(value or ())
         return frozenset(found)
 
     def evidence(self) -> frozenset[Deed]:
@@ -114,7 +118,7 @@ class State(BaseModel):
     def copy_state(self) -> State:
         """Return an independent state with the same records."""
         copy = self.model_copy()
-        copy.restore(self.tables)
+        copy.__dict__.update(self.snapshot())
         return copy
 
 

@@ -44,8 +44,6 @@ _PREFIXED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _MAX_DIGITS: Final = 400
-_SPECIAL: Final = _NUMBER_STARTS | frozenset(("", *"~nNtTfF"))
-"""What a plain scalar starts with that may be something else than a string."""
 
 
 def scalar(text: str) -> str | int | float | bool | None:
@@ -210,7 +208,8 @@ class _Builder:
         self.deepest = max(self.deepest, depth)
         value = self.mapping(depth + 1) if event.__class__ is MappingStartEvent else self.sequence(depth + 1)
         self.nodes += len(value)
-        self.bound(event)
+        if self.nodes > MAX_NODES:
+            self.bound(event)
         return value
 
     def bound(self, event: Any) -> None:
@@ -270,21 +269,19 @@ class _Builder:
         result: dict[str, Any] = {}
         next_event = self.next
         key: str | None
+        value: Any
         while (event := next_event()).__class__ is not MappingEndEvent:
-            if (
-                event.__class__ is ScalarEvent
-                and (event.style or event.value[:1] not in _SPECIAL)
-                and event.anchor is None
-                and event.tag is None
-                and event.value not in result
-            ):
+            if event.__class__ is ScalarEvent and event.anchor is None and event.tag is None:
                 key = event.value
+                if key in result or (not event.style and (key in _WORDS or key[0] in _NUMBER_STARTS)):
+                    key = self.key(event, depth, result)
             else:
                 key = self.key(event, depth, result)
             event = next_event()
             if event.__class__ is ScalarEvent and event.anchor is None and event.tag is None:
-                text = event.value
-                value = text if event.style or text[:1] not in _SPECIAL else self.scalar(event)
+                value = event.value
+                if not event.style and (value in _WORDS or value[0] in _NUMBER_STARTS):
+                    value = self.scalar(event)
             else:
                 value = self.value(event, depth)
             if key is not None:
@@ -295,11 +292,14 @@ class _Builder:
     def sequence(self, depth: int) -> list[Any]:
         result: list[Any] = []
         next_event = self.next
+        value: Any
         while (event := next_event()).__class__ is not SequenceEndEvent:
             if event.__class__ is ScalarEvent and event.anchor is None and event.tag is None:
-                text = event.value
-                result.append(text if event.style or text[:1] not in _SPECIAL else self.scalar(event))
+                value = event.value
+                if not event.style and (value in _WORDS or value[0] in _NUMBER_STARTS):
+                    value = self.scalar(event)
             else:
-                result.append(self.value(event, depth))
+                value = self.value(event, depth)
+            result.append(value)
         self.end = event
         return result

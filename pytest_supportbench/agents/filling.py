@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -26,29 +27,35 @@ def arguments_for(tool: ToolInfo, observation: Observation) -> dict[str, Any]:
     A choice is the value that the observation's policies mention most, else the first; a parameter that the
     account shows under the same name (or as the id of the record of that name) takes the first such value.
     """
-    seen = dict(reversed(list(_facts("", observation.account))))
-    texts = [_words(policy.text) for policy in observation.policies]
-    filler = _Filler(seen, texts, observation.as_of, tool.parameters.get("$defs", {}))
+    return filled(
+        tool, observation.account, [policy.text for policy in observation.policies], observation.as_of
+    )
+
+
+def filled(tool: ToolInfo, account: Mapping[str, Any], policies: Iterable[str], now: str) -> dict[str, Any]:
+    """Return what `arguments_for` does, from the parts of an observation that it looks at."""
+    seen = dict(reversed(list(_facts("", account))))
+    filler = _Filler(seen, tuple(policies), now, tool.parameters.get("$defs", {}))
     return filler.object(tool.parameters, 0)
 
 
 def sample(name: str, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     """Return some value of the parameter ``name`` by its JSON Schema; ``definitions`` holds what it refers to."""
-    return _Filler({}, [], "2026-01-01T00:00:00+00:00", definitions).value(name, schema, 0)
+    return _Filler({}, (), "2026-01-01T00:00:00+00:00", definitions).value(name, schema, 0)
 
 
 def choices(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Any]:
     """Return the values that a parameter's JSON Schema lists, or none."""
-    return list(_Filler({}, [], "", definitions).resolved(schema).get("enum", ()))
+    return list(_Filler({}, (), "", definitions).resolved(schema).get("enum", ()))
 
 
 def _facts(table: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the account's scalars by field name, and each record's ``id`` also as ``<table>_id``."""
     if depth > MAX_DEPTH:
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, Mapping | list):
+            if isinstance(item, dict | list):
                 yield from _facts(key, item, depth + 1)
                 continue
             if key == "id" and table:
@@ -64,14 +71,29 @@ def _words(text: str) -> str:
     return f" {'  '.join(_WORD.findall(text.casefold()))} "
 
 
+@lru_cache(maxsize=256)
+def _most_mentioned(choices: tuple[str, ...], policies: tuple[str, ...]) -> int:
+    """Return which choice the policies mention most, the first of equal ones.
+
+    Remembered, since the scenarios of a suite share both.
+    """
+    texts = [_words(text) for text in policies]
+
+    def mentions(number: int) -> int:
+        phrase = _words(choices[number])
+        return sum(text.count(phrase) for text in texts) if phrase.strip() else 0
+
+    return max(range(len(choices)), key=mentions)
+
+
 class _Filler:
     """Fills one tool's schema; holds what it may draw on."""
 
     def __init__(
-        self, seen: Mapping[str, Any], texts: list[str], now: str, definitions: Mapping[str, Any]
+        self, seen: Mapping[str, Any], policies: tuple[str, ...], now: str, definitions: Mapping[str, Any]
     ) -> None:
         self._seen = seen
-        self._texts = texts
+        self._policies = policies
         self._dates = {"date-time": now, "date": now[:10]}
         self._definitions = definitions
 
@@ -90,7 +112,7 @@ class _Filler:
         if "const" in schema:
             return schema["const"]
         if schema.get("enum"):
-            return self._choice(schema["enum"])
+            return schema["enum"][_most_mentioned(tuple(map(str, schema["enum"])), self._policies)]
         kind = schema.get("type", "string")
         kind = kind[0] if isinstance(kind, list) and kind else kind
         seen = self._seen.get(name)
@@ -126,13 +148,6 @@ class _Filler:
         if "pattern" in schema:
             return _matching(schema["pattern"])
         return SUMMARY[: schema.get("maxLength", len(SUMMARY))]
-
-    def _choice(self, values: list[Any]) -> Any:
-        def mentions(value: Any) -> int:
-            phrase = _words(str(value))
-            return sum(text.count(phrase) for text in self._texts) if phrase.strip() else 0
-
-        return max(values, key=mentions)
 
 
 def _matching(pattern: str) -> str:
