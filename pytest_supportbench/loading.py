@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,11 +26,11 @@ from pytest_supportbench.yaml_positions import positions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pytest_supportbench.parse_cache import ParseCache
     from pytest_supportbench.state import State
     from pytest_supportbench.toolset import Toolset
 
 SUITE_FILE: Final = "suite.yaml"
-_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +100,19 @@ def _scenario_again(scenario: Scenario, suite: BoundSuite, path: str, sha256: st
 class Loader:
     """Loads many scenarios and each suite once; ``root`` is where the search for a suite file ends.
 
-    ``toolsets`` are the registered ones by name, which a suite's ``toolset`` may give.
+    ``toolsets`` are the registered ones by name, which a suite's ``toolset`` may give. ``cache`` may know what is in
+    the files.
     A suite that cannot be loaded is remembered as well, so that each of its scenarios reports it at no cost.
     """
 
     def __init__(
-        self, root: Path | None = None, toolsets: Mapping[str, type[Toolset[Any]]] | None = None
+        self,
+        root: Path | None = None,
+        toolsets: Mapping[str, type[Toolset[Any]]] | None = None,
+        cache: ParseCache | None = None,
     ) -> None:
         self.root = root
+        self._cache = cache
         self._toolsets = dict(toolsets or {})
         self._suites: dict[Path, BoundSuite | FileError] = {}
         self._found: dict[Path, Path | None] = {}
@@ -139,7 +143,7 @@ class Loader:
         suite_path = self._found[folder]
         if suite_path is None:
             raise FileError((_no_suite(path),))
-        return load_scenario(path, self.suite(suite_path))
+        return load_scenario(path, self.suite(suite_path), self._cache)
 
 
 def find_suite(path: Path, root: Path | None = None) -> Path | None:
@@ -198,17 +202,19 @@ def _no_suite(path: Path) -> Problem:
     return Problem(str(path), 1, 1, "", message, "add one; `supportbench new` writes one too")
 
 
-def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
+def load_scenario(
+    path: Path, suite: BoundSuite | None = None, cache: ParseCache | None = None
+) -> BoundScenario:
     """Return the scenario in a file, bound to ``suite`` or to the nearest one.
 
-    Raises `FileError` with all that is wrong in the file, in line order.
+    ``cache`` may know what the file holds. Raises `FileError` with all that is wrong in the file, in line order.
     """
     if suite is None:
         suite_path = find_suite(path)
         if suite_path is None:
             raise FileError((_no_suite(path),))
         suite = load_suite(suite_path)
-    source = Source(path)
+    source = Source(path, cache)
     data = source.mapping("a scenario")
     findings: list[Finding] = []
     scenario = state = None
@@ -229,12 +235,7 @@ def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
     source.refuse()
     assert scenario is not None
     assert state is not None
-    return BoundScenario(scenario, suite, state, source.name, content_sha256(data))
-
-
-def content_sha256(data: Any) -> str:
-    """Return the SHA-256 of the canonical JSON of a file's data, so that comments and layout do not count."""
-    return hashlib.sha256(_CANONICAL.encode(data).encode()).hexdigest()
+    return BoundScenario(scenario, suite, state, source.name, source.sha256)
 
 
 def bytes_sha256(path: Path) -> str:

@@ -118,11 +118,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let garbage collection, which the first scenario paused, go on after the last one; tell of a broken hook."""
+    """Let garbage collection, which the first scenario paused, go on after the last one; tell of a broken hook.
+
+    What was read of scenario files is kept for the next run.
+    """
     try:
         collected = yield
     finally:
         garbage.resume(session.config)
+        opened = opened_session(session.config)
+        if opened is not None:
+            opened.collected()
     if BROKEN_HOOK in session.config.stash:
         raise pytest.UsageError(session.config.stash[BROKEN_HOOK])
     return collected

@@ -10,9 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from pytest_supportbench.canonical import content_sha256
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.expected import Concept
-from pytest_supportbench.loading import content_sha256, read_yaml
+from pytest_supportbench.loading import read_yaml
 from pytest_supportbench.protocol import Frozen, Message
 from pytest_supportbench.results import Json
 from pytest_supportbench.results_copy import damaged, read_whole

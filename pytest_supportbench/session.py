@@ -19,6 +19,7 @@ from pytest_supportbench.constant_class import constant_class
 from pytest_supportbench.errors import FileError, Problem, SupportBenchError, UsageError
 from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
 from pytest_supportbench.loops import Loops
+from pytest_supportbench.parse_cache import ParseCache
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
@@ -54,6 +55,7 @@ class BenchSession:
         self._budget = TokenBudget(settings.max_tokens, path, run_id)
         self._registered = registered
         self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+        self._parsed = ParseCache(settings.root / ".supportbench" / "cache")
         self._loader: Loader | None = None
         self._loops = Loops()
         self._agents: dict[str, LiveAgent] = {}
@@ -94,12 +96,16 @@ class BenchSession:
         Raises `FileError` with every problem in it, or where results could not tell it from another scenario.
         """
         if self._loader is None:
-            self._loader = Loader(self.settings.root, toolsets=self.names[1])
+            self._loader = Loader(self.settings.root, self.names[1], self._parsed)
         bound = self._loader.load(_plain(path))
         first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound)
         if first.path != bound.path and not Path(first.path).samefile(bound.path):
             raise FileError(check_unique((first, bound)) or (_equal_suites(first, bound),))
         return bound
+
+    def collected(self) -> None:
+        """Keep what scenario files hold for the next run."""
+        self._parsed.flush()
 
     def agent(self, name: str | None) -> LiveAgent:
         """Return the configured agent of that id, made on first use. Raises `UsageError` listing what exists."""
@@ -279,6 +285,7 @@ class BenchSession:
     def close(self) -> None:
         """Stop the window and give back what agents hold; running calls are left behind."""
         self.results.close()
+        self._parsed.close()
         self.scheduler.close()
         self._loops.close()
         for agent in self._agents.values():

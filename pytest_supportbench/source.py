@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from pytest_supportbench.canonical import content_sha256
 from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.findings import Finding, dotted, shown
 from pytest_supportbench.yaml12 import MAX_BYTES, decode, scan
@@ -13,33 +14,64 @@ from pytest_supportbench.yaml_positions import Positions, positions
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_supportbench.parse_cache import ParseCache
+
 
 def read_text(path: Path) -> str:
     """Return a file's text, of at most 2 MB. Raises `FileError` where there is none to read."""
+    return decode(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds, and a byte more than is allowed where it is too large. Raises `FileError`."""
     name = str(path)
     try:
         with path.open("rb", buffering=0) as file:
             # Bounded by the size, since a reader of a huge bound would set that much memory aside.
-            raw = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
+            return file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         problem = Problem(name, 1, 1, "", f"cannot be read: {reason}", "check the name and its permissions")
         raise FileError((problem,)) from None
-    return decode(raw, name)
 
 
 class Source:
-    """A file's data and what is wrong with it. Raises `FileError` where it cannot be read."""
+    """A file's data and what is wrong with it. Raises `FileError` where it cannot be read.
 
-    def __init__(self, path: Path) -> None:
+    With a ``cache`` the data may come from there. ``sha256`` is of the canonical JSON of the data, so that comments and
+    layout do not count; it is worked out when asked for.
+    """
+
+    def __init__(self, path: Path, cache: ParseCache | None = None) -> None:
         self.path = path
         self.name = str(path)
-        self.text = read_text(path)
-        data, problems = scan(self.text, self.name)
-        self.data: Any = data
+        self._raw = read_bytes(path)
+        self._cache = cache
+        self._sha256 = ""
+        known = cache.get(self._raw) if cache is not None else None
+        problems: tuple[Problem, ...] = ()
+        self.data: Any = None
+        if known is not None:
+            self.data, self._sha256 = known
+        else:
+            self.data, problems = scan(self.text, self.name)
         self.problems = list(problems)
         self._unread = {(problem.line, problem.column) for problem in problems}
         self._positions: Positions | None = None
+
+    @property
+    def text(self) -> str:
+        """The file as text. Raises `FileError` where it is no UTF-8."""
+        return decode(self._raw, self.name)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the data; a file without problems is kept in the cache with it."""
+        if not self._sha256:
+            self._sha256 = content_sha256(self.data)
+            if self._cache is not None and not self.problems and isinstance(self.data, dict):
+                self._cache.put(self._raw, self.data, self._sha256)
+        return self._sha256
 
     def add(self, finding: Finding) -> None:
         """Note a mistake at its position; the positions are only found when the first one is noted."""
