@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,12 @@ def _function(name: str, path: Path) -> types.FunctionType:
     function = types.FunctionType(code, _judge.__globals__, name)
     function.__dict__["__test__"] = True
     return function
+
+
+@cache
+def _marker(tag: str) -> pytest.MarkDecorator:
+    """Return the mark of a tag, one for all items that have it."""
+    return pytest.mark.supportbench_tag(name=tag)
 
 
 class ScenarioFile(pytest.Module):
@@ -88,7 +95,7 @@ class ScenarioFile(pytest.Module):
                 )
             )
             for tag in (*scenario.tags, scenario.category):
-                item.add_marker(pytest.mark.supportbench_tag(name=tag))
+                item.add_marker(_marker(tag))
         return items
 
     def _broken_hook(self, message: str) -> list[pytest.Item]:

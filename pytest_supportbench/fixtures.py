@@ -69,13 +69,17 @@ def supportbench_scenario(request: pytest.FixtureRequest) -> BoundScenario:
     """Return the scenario of this item, bound to its suite and toolset."""
     case = request.node.stash.get(CASE, None)
     if case is None:
-        pytest.fail(
-            "supportbench_scenario belongs to scenario items; in a test of your own, request the fixture "
-            "'supportbench' and call supportbench.run('path.scenario.yaml')",
-            pytrace=False,
-        )
+        _refuse()
     bound: BoundScenario = case.bound
     return bound
+
+
+def _refuse() -> NoReturn:
+    pytest.fail(
+        "supportbench_scenario and supportbench_run belong to scenario items; in a test of your own, request the "
+        "fixture 'supportbench' and call supportbench.run('path.scenario.yaml')",
+        pytrace=False,
+    )
 
 
 @pytest.fixture
@@ -88,18 +92,14 @@ def supportbench_agent(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def supportbench_run(
-    request: pytest.FixtureRequest,
-    supportbench_scenario: BoundScenario,  # noqa: ARG001 - it refuses tests that are no scenario items
-    supportbench_agent: Any,
-) -> Run:
+def supportbench_run(request: pytest.FixtureRequest, supportbench_agent: Any) -> Run:
     """Run the item's episode, or fetch it where it ran ahead, and return it scored.
 
     An infrastructure error fails the set-up, so that pytest shows E and not F: it says nothing about the agent.
     """
     item = request.node
     session = open_session(request.config)
-    case = item.stash[CASE]
+    case = item.stash.get(CASE, None) or _refuse()
     attempt = _next_attempt(item)
     if is_overridden(item):
         several = case.agent if len(session.settings.agents) > 1 and not replaces_agents(item) else ""

@@ -30,8 +30,9 @@ _ENCODER: Final = json.JSONEncoder(
 
 
 class ParseCache:
-    """The cache in ``folder``, which is made when there is something to keep.
+    """The cache in ``folder``, which is made when there is something to keep and the folder around it is there.
 
+    Listing scenarios makes no folder in a project that has not been run yet.
     What another version of the reader wrote is dropped; ``version`` stands for it in tests.
     """
 
@@ -61,16 +62,13 @@ class ParseCache:
             self._new[_key(raw)] = (text, sha256)
 
     def flush(self) -> None:
-        """Write what is new, in one transaction; another process that writes at the same time is not waited for."""
-        new, self._new = self._new, {}
-        if not new:
+        """Write what is new, in one transaction; another process that writes at the same time is hardly waited for."""
+        if not self._new or not self._folder.parent.is_dir():
             return
         import sqlite3  # noqa: PLC0415 - only runs with new files
 
-        from pytest_supportbench.results_file import make_ignored  # noqa: PLC0415 - that module needs much
-
+        new, self._new = self._new, {}
         with contextlib.suppress(OSError, sqlite3.Error):
-            make_ignored(self._folder.parent)
             self._folder.mkdir(exist_ok=True)
             database = self._open()
             if database is None:

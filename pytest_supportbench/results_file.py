@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from json import loads
 from pathlib import Path
+from typing import Final
 
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.results import Json, dump, episode_key
+
+_HEAD: Final = 4096
+"""So many bytes of a file's first line tell whose it is: the run's id is among the first of them."""
 
 
 class ResultsFile:
@@ -28,6 +32,7 @@ class ResultsFile:
         self._header = header
         self._lock = threading.Lock()
         self._descriptor: int | None = None
+        self._head = b""
         self._closed = False
 
     def append(self, line: Json) -> None:
@@ -51,11 +56,15 @@ class ResultsFile:
 
     def _add(self, descriptor: int, data: bytes) -> None:
         """Write a line, unless the file was taken away: what nobody will find is not to be taken for kept."""
-        with _locked(self.path, make=False) as there:
-            if there is not None and belongs_to(self.path, self._run_id):
+        with _lock(descriptor):
+            os.lseek(
+                descriptor, 0, os.SEEK_SET
+            )  # for the look at its head: what is written goes to its end anyway
+            if _same_file(descriptor, self.path) and os.read(descriptor, len(self._head)) == self._head:
                 _write(descriptor, data)
                 return
-        what = "is gone: it was deleted" if there is None else "is another run's now: it was replaced"
+            gone = not self.path.exists()
+        what = "is gone: it was deleted" if gone else "is another run's now: it was replaced"
         msg = f"the results file {str(self.path)!r} {what} while this run wrote it, so the run cannot go on"
         raise UsageError(f"{msg}; give each run a path of its own with --supportbench-results")
 
@@ -67,6 +76,8 @@ class ResultsFile:
             if not belongs_to(self.path, self._run_id):
                 os.ftruncate(descriptor, 0)
                 _write(descriptor, dump(self._header()).encode("utf-8", "replace"))
+            with self.path.open("rb") as file:
+                self._head = file.readline(_HEAD)
             return os.dup(descriptor)
 
     def close(self) -> None:
@@ -161,26 +172,41 @@ def _write(descriptor: int, data: bytes) -> None:
 def _locked(path: Path, *, make: bool = True) -> Iterator[int | None]:
     """Yield a descriptor of a file that no other process locks; ``None`` where there is none and ``make`` is false."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT if make else 0), 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | (os.O_CREAT if make else 0), 0o644)
     except FileNotFoundError:
         if make:
             raise
         yield None
         return
     try:
-        try:
-            import fcntl  # noqa: PLC0415 - not on Windows, where appending is atomic enough for one process
-        except ImportError:
+        with _lock(descriptor):
             yield descriptor
-            return
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        try:
-            yield descriptor
-        finally:
-            # Said outright, since a duplicate of the descriptor that lives on would hold the lock.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _lock(descriptor: int) -> Iterator[None]:
+    """Keep other processes that lock the file out while the block runs."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where appending is atomic enough for one process
+    except ImportError:
+        yield
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        # Said outright, since a duplicate of the descriptor that lives on would hold the lock.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    """Tell whether a descriptor is of the file that has that name now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def point_at(path: Path, folder: Path) -> None:

@@ -257,6 +257,7 @@ class BenchSession:
 
     def _run_line(self) -> Json:
         point_at(self.results.path, self.settings.root / ".supportbench")
+        self._parsed.flush()
         suites = suite_facts(self._loader.suites()) if self._loader else []
         agents = [self._fingerprint(name) for name in dict.fromkeys((*self.settings.agents, *self._agents))]
         return run_line(
@@ -305,6 +306,8 @@ def _customer(settings: Settings, secrets: tuple[str, ...]) -> SimulatedCustomer
 def _plain(path: Path) -> Path:
     """Return a path without steps to parent folders, so that one file has one path however it is written."""
     plain = Path(os.path.normpath(path))
+    if plain == path:
+        return path
     try:
         return plain if plain.samefile(path) else path.resolve()
     except OSError:  # it is not there, or not by the shorter way

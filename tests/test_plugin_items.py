@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 
 import pytest
 from projects import DARK, agent, last_run, project, scenario, suite, verdicts
@@ -138,9 +139,7 @@ def test_collecting_needs_no_agent_and_writes_nothing(plain, pytester):
     project(pytester, [1, 2])
     plain(agent("good"), "--supportbench-results=run.jsonl")
     before = (pytester.path / "run.jsonl").read_bytes()
-    (pytester.path / ".supportbench" / "last-run.jsonl").unlink()
-    (pytester.path / ".supportbench" / ".gitignore").unlink()
-    (pytester.path / ".supportbench").rmdir()
+    shutil.rmtree(pytester.path / ".supportbench")
     result = plain("--collect-only", "-q", "--supportbench-results=run.jsonl")
     assert listed(result) == ["desk/case001.scenario.yaml::TB-001", "desk/case002.scenario.yaml::TB-002"]
     assert result.ret == 0
