@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks import against_floor
+from benchmarks import against_floor, against_peers
 from benchmarks.contest import say
 from benchmarks.report import page
 from benchmarks.rows import Row
@@ -44,7 +44,12 @@ def _floor(setup: Setup) -> list[Row]:
     return against_floor.rows(setup.place, setup.rounds, *sizes)
 
 
-GROUPS: Final[dict[str, Callable[[Setup], list[Row]]]] = {"floor": _floor}
+def _peers(setup: Setup) -> list[Row]:
+    sizes = {40: 1} if setup.quick else {1_000: setup.rounds, 10_000: setup.peer_rounds}
+    return against_peers.rows(setup.place, setup.peers, sizes)
+
+
+GROUPS: Final[dict[str, Callable[[Setup], list[Row]]]] = {"floor": _floor, "peers": _peers}
 
 
 def main(arguments: list[str] | None = None) -> int:

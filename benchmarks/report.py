@@ -44,7 +44,9 @@ def _table(rows: dict[str, Row]) -> str:
     lines = ["| what | target | measured | verdict |", "|---|---|---|---|"]
     for row in rows.values():
         judged = [found for found in row.findings if found.limit is not None]
-        for number, found in enumerate(judged or row.findings[:1]):
+        for number, found in enumerate(
+            judged or [found for found in row.findings if found.unit == "×"] or row.findings[:1]
+        ):
             title, target = (_cell(row.title), _cell(row.target)) if number == 0 else ("", "")
             lines.append(
                 f"| {title} | {target} | {_cell(f'{found.what}: {shown(found)}')} | {verdict(found)} |"
