@@ -14,15 +14,27 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from benchmarks import against_floor, against_peers
+from benchmarks import (
+    against_floor,
+    against_peers,
+    growth,
+    html_page,
+    in_process,
+    installed,
+    interrupts,
+    latency,
+)
 from benchmarks.contest import say
+from benchmarks.curves import drawing
 from benchmarks.report import page
 from benchmarks.rows import Row
 from benchmarks.store import HERE, STORE, load, merge, save
 
 ROUNDS: Final = 5
+HTML_ROUNDS: Final = 3
+"""The most for the HTML report, whose four contestants run 10,000 cases each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,7 @@ class Setup:
     quick: bool
     peers: Path
     peer_rounds: int
+    store: dict[str, Any]
 
 
 def _floor(setup: Setup) -> list[Row]:
@@ -49,7 +62,38 @@ def _peers(setup: Setup) -> list[Row]:
     return against_peers.rows(setup.place, setup.peers, sizes)
 
 
-GROUPS: Final[dict[str, Callable[[Setup], list[Row]]]] = {"floor": _floor, "peers": _peers}
+def _window(setup: Setup) -> list[Row]:
+    return latency.window_rows(setup.place, setup.peers, setup.rounds, 64 if setup.quick else 400)
+
+
+def _growth(setup: Setup) -> list[Row]:
+    rows, points = growth.measure(setup.place, (10, 40) if setup.quick else growth.SCENARIOS)
+    setup.store["curves"] = {"points": points}
+    return rows
+
+
+GROUPS: Final[dict[str, Callable[[Setup], list[Row]]]] = {
+    "idle": lambda setup: installed.idle_rows(setup.place, setup.rounds),
+    "floor": _floor,
+    "peers": _peers,
+    "core": lambda setup: in_process.rows(setup.place, setup.rounds),
+    "window": _window,
+    "stop": lambda setup: latency.stop_rows(setup.place, setup.rounds),
+    "html": lambda setup: html_page.rows(
+        setup.place, min(setup.rounds, HTML_ROUNDS), 100 if setup.quick else 10_000
+    ),
+    "interrupts": lambda setup: interrupts.rows(setup.place, 4 if setup.quick else 50),
+    "growth": _growth,
+    "install": lambda setup: installed.weight_rows(setup.place),
+}
+
+
+ORDER: Final = (
+    *("idle", "cold-50", "cold-1000", "cold-10000", "linear", "second-run", "collect-only", "memory"),
+    *("peers-1000", "peers-10000", "tool-call", "scoring", "window", "stop", "interrupts", "html", "install"),
+    "compare",
+)
+"""The rows as the page has them."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.report_only:
         place = Path(tempfile.mkdtemp(prefix="supportbench-benchmarks-"))
         rounds = 1 if given.quick else given.rounds
-        setup = Setup(place, rounds, given.quick, given.peers, given.peer_rounds)
+        setup = Setup(place, rounds, given.quick, given.peers, given.peer_rounds, store)
         try:
             for name in given.only or GROUPS:
                 say(f"== {name}")
@@ -102,8 +146,11 @@ def main(arguments: list[str] | None = None) -> int:
     return int(failed)
 
 
-def _write(store: dict, out: Path) -> None:
-    (out / "RESULTS.md").write_text(page(store), encoding="utf-8")
+def _write(store: dict[str, Any], out: Path) -> None:
+    points = store["curves"].get("points", [])
+    if points:
+        (out / "growth.svg").write_text(drawing(points), encoding="utf-8")
+    (out / "RESULTS.md").write_text(page(store, ORDER), encoding="utf-8")
 
 
 if __name__ == "__main__":

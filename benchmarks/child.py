@@ -31,13 +31,18 @@ _TAIL: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a child did: ``seconds`` of wall time, ``cpu`` seconds, ``peak_mb`` (of 10^6 bytes), and its output's end."""
+    """How a child did: ``seconds`` of wall time, ``cpu`` seconds, ``peak_mb`` (of 10^6 bytes), and its output's end.
+
+    ``began`` is the wall clock, as `time.time` has it; ``extra`` is one more figure where somebody took one.
+    """
 
     seconds: float
     cpu: float
     peak_mb: float
     status: int
     tail: str
+    began: float = 0.0
+    extra: float = 0.0
 
     def last_line(self) -> str:
         """Return the last line that it wrote, which of a traceback is the error."""
@@ -58,7 +63,7 @@ def run(
     Raises `OSError` if it cannot be started.
     """
     with tempfile.TemporaryFile() as output:
-        begin = time.perf_counter()
+        began, begin = time.time(), time.perf_counter()
         child = subprocess.Popen(  # noqa: S603 - our own commands
             command,
             cwd=folder,
@@ -78,7 +83,7 @@ def run(
         tail = output.read().decode("utf-8", "replace")
     unit = 1 if sys.platform == "darwin" else 1024
     peak = used.ru_maxrss * unit / 1e6
-    return Run(seconds, used.ru_utime + used.ru_stime, peak, child.returncode, tail)
+    return Run(seconds, used.ru_utime + used.ru_stime, peak, child.returncode, tail, began)
 
 
 def _kill(group: int) -> None:

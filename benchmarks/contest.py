@@ -6,7 +6,7 @@ import shlex
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.child import Run, run, surroundings
@@ -14,7 +14,10 @@ from benchmarks.child import Run, run, surroundings
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A command to measure in a folder. A run counts if it ends as expected and its output has the ``proof``."""
+    """A command to measure in a folder. A run counts if it ends as expected and its output has the ``proof``.
+
+    ``after`` takes one more figure from what a run left behind.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -22,6 +25,7 @@ class Contestant:
     proof: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     before: Callable[[], None] | None = None
+    after: Callable[[Run], float] | None = None
     status: int = 0
 
 
@@ -41,6 +45,10 @@ class Heats:
         """Return the peak megabytes of each round."""
         return [done.peak_mb for done in self.runs.get(name, [])]
 
+    def extras(self, name: str) -> list[float]:
+        """Return the one more figure of each round."""
+        return [done.extra for done in self.runs.get(name, [])]
+
 
 def attempt(contestant: Contestant) -> Run | str:
     """Run a contestant once; return what was measured, or why that does not count."""
@@ -54,7 +62,7 @@ def attempt(contestant: Contestant) -> Run | str:
         return f"exit status {done.status}: {done.last_line()}"
     if contestant.proof not in done.tail:
         return f"{contestant.proof!r} is not in its output, which ends: {done.last_line()}"
-    return done
+    return done if contestant.after is None else replace(done, extra=contestant.after(done))
 
 
 def contest(contestants: Sequence[Contestant], rounds: int) -> Heats:
