@@ -7,7 +7,6 @@ rows again and leaves the others as they are.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
@@ -27,12 +26,14 @@ from benchmarks import (
     latency,
 )
 from benchmarks.contest import say
-from benchmarks.curves import drawing
 from benchmarks.report import page
 from benchmarks.rows import Row
 from benchmarks.store import HERE, STORE, load, merge, save
 
 ROUNDS: Final = 5
+QUICK: Final = Path(tempfile.gettempdir()) / "supportbench-benchmarks-quick"
+"""Where the results of a trial go that says nothing, lest they take the place of real ones."""
+
 HTML_ROUNDS: Final = 3
 """The most for the HTML report, whose four contestants run 10,000 cases each."""
 
@@ -58,8 +59,13 @@ def _floor(setup: Setup) -> list[Row]:
 
 
 def _peers(setup: Setup) -> list[Row]:
-    sizes = {40: 1} if setup.quick else {1_000: setup.rounds, 10_000: setup.peer_rounds}
-    return against_peers.rows(setup.place, setup.peers, sizes)
+    return against_peers.rows(setup.place, setup.peers, 40 if setup.quick else 1_000, setup.rounds)
+
+
+def _peers_large(setup: Setup) -> list[Row]:
+    """Give the slow peers fewer rounds at the large size, which the row tells."""
+    rounds = 1 if setup.quick else setup.peer_rounds
+    return against_peers.rows(setup.place, setup.peers, 60 if setup.quick else 10_000, rounds)
 
 
 def _window(setup: Setup) -> list[Row]:
@@ -76,6 +82,7 @@ GROUPS: Final[dict[str, Callable[[Setup], list[Row]]]] = {
     "idle": lambda setup: installed.idle_rows(setup.place, setup.rounds),
     "floor": _floor,
     "peers": _peers,
+    "peers-large": _peers_large,
     "core": lambda setup: in_process.rows(setup.place, setup.rounds),
     "window": _window,
     "stop": lambda setup: latency.stop_rows(setup.place, setup.rounds),
@@ -101,10 +108,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=tuple(GROUPS), metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument(
-        "--rounds", type=int, default=ROUNDS, help="rounds of each contest (default: %(default)s)"
+        "--rounds", type=_positive, default=ROUNDS, help="rounds of each contest (default: %(default)s)"
     )
     parser.add_argument(
-        "--peer-rounds", type=int, default=1, help="rounds of peers at 10,000 (default: %(default)s)"
+        "--peer-rounds", type=_positive, default=1, help="rounds of peers at 10,000 (default: %(default)s)"
     )
     parser.add_argument(
         "--quick", action="store_true", help="small sizes, one round: only proves that it runs"
@@ -114,42 +121,65 @@ def main(arguments: list[str] | None = None) -> int:
         "--peers", type=Path, default=default, help="where peers are installed (default: %(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, default=HERE, help="folder for RESULTS.md, results.json and growth.svg"
+        "--out",
+        type=Path,
+        help=f"folder for RESULTS.md, results.json and growth.svg (default: {HERE}; with --quick: {QUICK})",
     )
     parser.add_argument(
         "--report-only", action="store_true", help="measure nothing; write the page from results.json"
     )
     given = parser.parse_args(arguments)
-    store_path = given.out / STORE.name
-    store = load(store_path)
-    failed = False
-    if not given.report_only:
-        place = Path(tempfile.mkdtemp(prefix="supportbench-benchmarks-"))
-        rounds = 1 if given.quick else given.rounds
-        setup = Setup(place, rounds, given.quick, given.peers, given.peer_rounds, store)
-        try:
-            for name in given.only or GROUPS:
-                say(f"== {name}")
-                begin = time.perf_counter()
-                try:
-                    rows = GROUPS[name](setup)
-                except Exception as error:  # noqa: BLE001 - one group that breaks does not stop the others
-                    say(f"{name} could not be measured: {type(error).__name__}: {error}")
-                    failed = True
-                    continue
-                merge(store, rows, name, time.perf_counter() - begin, rounds)
-                save(store, store_path)
-                _write(store, given.out)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
-    _write(store, given.out)
-    return int(failed)
+    out: Path = given.out or (QUICK if given.quick else HERE)
+    store = load(out / STORE.name)
+    measured: tuple[str, ...] = () if given.report_only else tuple(given.only or GROUPS)
+    out.mkdir(parents=True, exist_ok=True)
+    failed: list[str] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="supportbench-benchmarks-") as name:
+            rounds = 1 if given.quick else given.rounds
+            setup = Setup(Path(name), rounds, given.quick, given.peers, given.peer_rounds, store)
+            failed = [group for group in measured if not _measured(group, setup, out)]
+    except KeyboardInterrupt:
+        say("interrupted; the groups that were measured are stored")
+        failed = ["interrupted"]
+    if given.report_only or "growth" in measured:
+        _draw(store, out)
+    _write(store, out)
+    return int(bool(failed))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        msg = f"{text!r} is no number of rounds; give one of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _measured(group: str, setup: Setup, out: Path) -> bool:
+    """Measure a group and store its rows; tell whether that went well, since a broken one does not stop the others."""
+    say(f"== {group}")
+    begin = time.perf_counter()
+    try:
+        rows = GROUPS[group](setup)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the next group is measured
+        say(f"{group} could not be measured: {type(error).__name__}: {error}")
+        return False
+    merge(setup.store, rows, group, time.perf_counter() - begin)
+    save(setup.store, out / STORE.name)
+    _write(setup.store, out)
+    return True
+
+
+def _draw(store: dict[str, Any], out: Path) -> None:
+    """Draw the curves, at the end: what draws makes this process larger, and so the peaks of its children."""
+    points = store["curves"].get("points", [])
+    if points:
+        from benchmarks.curves import drawing  # noqa: PLC0415 - only where there is something to draw
+
+        (out / "growth.svg").write_text(drawing(points), encoding="utf-8")
 
 
 def _write(store: dict[str, Any], out: Path) -> None:
-    points = store["curves"].get("points", [])
-    if points:
-        (out / "growth.svg").write_text(drawing(points), encoding="utf-8")
     (out / "RESULTS.md").write_text(page(store, ORDER), encoding="utf-8")
 
 

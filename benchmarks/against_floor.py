@@ -55,6 +55,10 @@ def _commands(heats: Heats, *names: str) -> dict[str, str]:
     return {name: heats.commands[name] for name in names}
 
 
+def _rounds(heats: Heats) -> int:
+    return len(heats.runs.get(_FLOOR, ()))
+
+
 def _size(heats: Heats, count: int, limit: float) -> Row:
     names = (_OURS, _FLOOR, "JSONL floor")
     return Row(
@@ -62,6 +66,7 @@ def _size(heats: Heats, count: int, limit: float) -> Row:
         f"{count:,} scenarios, built-in agent, full scoring, results file",
         f"at most {limit} × the YAML floor",
         (_against(heats, _OURS, "to the YAML floor", limit), *_told(heats, *names)),
+        _rounds(heats),
         commands=_commands(heats, *names),
         samples=samples(heats, *names),
     )
@@ -79,6 +84,7 @@ def _linear(heats: dict[int, Heats], medium: int, large: int) -> Row:
         f"(t {large:,} − t {SMALL}) / (t {medium:,} − t {SMALL})",
         "at most 11",
         (growth(_OURS), growth(_FLOOR)),
+        _rounds(heats[large]),
     )
 
 
@@ -95,6 +101,7 @@ def _again(heats: dict[int, Heats], *sizes: int) -> Row:
         "second run over unchanged files",
         "at most 0.8 × the YAML floor",
         (*found, *told),
+        _rounds(large),
         commands=_commands(large, _AGAIN),
         samples=samples(large, _AGAIN),
     )
@@ -111,6 +118,7 @@ def _collect(heats: Heats, count: int) -> Row:
             _against(heats, unchanged, "unchanged", 0.4),
             *_told(heats, *_COLLECTS),
         ),
+        _rounds(heats),
         commands=_commands(heats, *_COLLECTS),
         samples=samples(heats, *_COLLECTS),
     )
@@ -127,4 +135,5 @@ def _memory(heats: Heats, count: int) -> Row:
         f"peak memory at {count:,}",
         "at most 1.3 × the YAML floor",
         (Finding("to the YAML floor", "×", values, 1.3, why=why), peaks(_OURS), peaks(_FLOOR)),
+        _rounds(heats),
     )

@@ -19,19 +19,17 @@ JUDGED: Final = 1_000
 
 _NOTE: Final = (
     "The peers load a record, call a Python function and check five booleans; ours scores every dimension and writes "
-    "a results file. No network; deepeval's telemetry is off by DEEPEVAL_TELEMETRY_OPT_OUT=1, all else is as it comes."
+    "a results file. No network. deepeval's telemetry is off by DEEPEVAL_TELEMETRY_OPT_OUT=1, and evaluate() keeps no "
+    "cache on disk, which would write the whole run again after each case. All else is as it comes."
 )
 
 
-def rows(place: Path, folder: Path, sizes: dict[int, int]) -> list[Row]:
-    """Measure each size with its number of rounds; ``folder`` has the peers' environments."""
+def rows(place: Path, folder: Path, count: int, rounds: int) -> list[Row]:
+    """Measure ``count`` cases in so many rounds; ``folder`` has the peers' environments."""
     found = {peer.name: (version, why) for peer, version, why in able(folder)}
     small = made(place, 10)
     contest(_all(place, folder, small.count, found), 1)  # bytecode is written here, once
-    return [
-        _row(contest(_all(place, folder, count, found), rounds), count, rounds, found)
-        for count, rounds in sizes.items()
-    ]
+    return [_row(contest(_all(place, folder, count, found), rounds), count, rounds, found)]
 
 
 def _all(place: Path, folder: Path, count: int, found: dict[str, tuple[str, str]]) -> list[Contestant]:
@@ -60,7 +58,8 @@ def _row(heats: Heats, count: int, rounds: int, found: dict[str, tuple[str, str]
         f"peers at {count:,}, whole process",
         limits if count <= JUDGED else "none at this size",
         (*findings, *told),
-        note=f"{_NOTE} {rounds} rounds at this size.",
+        rounds,
+        _NOTE,
         commands=heats.commands,
         samples=samples(heats),
     )

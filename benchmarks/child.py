@@ -75,9 +75,14 @@ def run(
         )
         watch = threading.Timer(limit, _kill, [child.pid])
         watch.start()
-        _, status, used = os.wait4(child.pid, 0)
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        except BaseException:  # Ctrl-C reaches the child's own session only through us
+            _kill(child.pid)
+            raise
+        finally:
+            watch.cancel()
         seconds = time.perf_counter() - begin
-        watch.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         tail = output.read().decode("utf-8", "replace")

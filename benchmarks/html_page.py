@@ -85,7 +85,8 @@ def rows(place: Path, rounds: int, count: int) -> list[Row]:
                 Finding("file of pytest-html alone", "MB", tuple(theirs), why=why),
                 Finding("our file", "MB", tuple(own), why=why),
             ),
-            note=f"{rounds} rounds. Each episode has a note of more than 4 kB of text that no other has.",
+            rounds=rounds,
+            note="Each episode has a note of more than 4 kB of text that no other has.",
             commands=heats.commands,
             samples=samples(heats),
         )

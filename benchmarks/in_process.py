@@ -40,6 +40,7 @@ def rows(place: Path, rounds: int) -> list[Row]:
                 finding("list_charges or list_subscriptions", "read calls", "a second"),
                 finding("add_note", "write calls", "a second"),
             ),
+            rounds=rounds,
             commands=shown,
         ),
         Row(
@@ -53,6 +54,7 @@ def rows(place: Path, rounds: int) -> list[Row]:
                 finding("95th percentile, TinyBench-50", "tinybench-50 95th percentile", "ms"),
             ),
             note="References and counterexamples, each once in a fresh process.",
+            rounds=rounds,
             commands=shown,
         ),
     ]

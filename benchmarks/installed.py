@@ -55,7 +55,7 @@ def idle_rows(place: Path, rounds: int) -> list[Row]:
                 Finding("more", "ms", more, 10.0, why=why),
                 Finding("without", "s", tuple(bare), why=why),
             ),
-            note=f"{_MORE * rounds} rounds.",
+            _MORE * rounds,
             commands=heats.commands,
             samples=samples(heats),
         )

@@ -67,6 +67,7 @@ def window_rows(place: Path, folder: Path, rounds: int, count: int) -> list[Row]
             f"{count} × {1000 * DELAY:.0f} ms in one process",
             "at most 1.12 × ideal at 16, 1.4 × at 64, in 60 MB; ahead of every peer at its best setting",
             tuple(findings),
+            rounds,
             note=(
                 "Ideal is episodes × seconds / width. The run phase begins with the agent's first call. deepeval under "
                 "pytest and pytest-agent-eval run one case after the other in a process and are left out."
@@ -98,6 +99,7 @@ def stop_rows(place: Path, rounds: int) -> list[Row]:
             "-x, --maxfail, Ctrl-C with episodes of 200 ms",
             "at most 0.5 s longer than a serial run",
             tuple(Finding(what, "s", tuple(times), limits.get(what)) for what, times in found.items()),
+            rounds,
             note=(
                 "From the end of the first failing call, or from the signal, to the end of the process. With "
                 "--maxfail=3 the serial run's two further calls are taken off."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.rows import Finding, Row
@@ -55,7 +55,8 @@ def _table(rows: dict[str, Row]) -> str:
 
 
 def _details(row: Row, stored: dict[str, Any]) -> Iterator[str]:
-    when = f"{stored.get('date', '')} at {stored.get('commit') or 'no commit'}, {stored.get('rounds', '?')} rounds"
+    rounds = f"{row.rounds} round{'s' if row.rounds > 1 else ''}"
+    when = f"{stored.get('date', '')} at {stored.get('commit') or 'no commit'}, {rounds}"
     yield f"### {row.title}\n"
     yield f"{when}. Target: {row.target}.{' ' + row.note if row.note else ''}\n"
     yield "| | measured |\n|---|---|"
@@ -109,7 +110,7 @@ def verdict(found: Finding) -> str:
     return f"**not met**, by {100 * (share - 1):.0f} %"
 
 
-def _spread(values: list[float]) -> str:
+def _spread(values: Sequence[float]) -> str:
     return shown(Finding("", "", tuple(values)))
 
 

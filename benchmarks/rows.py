@@ -38,12 +38,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Findings about one target, with the samples behind them: seconds, CPU seconds and MB by contestant and round."""
+    """Findings about one target, with the samples behind them: seconds, CPU seconds and MB by contestant and round.
+
+    ``rounds`` is how often each figure was taken.
+    """
 
     name: str
     title: str
     target: str
     findings: tuple[Finding, ...]
+    rounds: int = 1
     note: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)

@@ -36,7 +36,7 @@ def save(store: dict[str, Any], path: Path = STORE) -> None:
     draft.replace(path)
 
 
-def merge(store: dict[str, Any], rows: Sequence[Row], group: str, took: float, rounds: int) -> None:
+def merge(store: dict[str, Any], rows: Sequence[Row], group: str, took: float) -> None:
     """Put rows into the store in place of older ones, with when and at which commit they were measured."""
     about = {
         "group": group,
@@ -45,7 +45,7 @@ def merge(store: dict[str, Any], rows: Sequence[Row], group: str, took: float, r
         "took_s": round(took, 1),
     }
     for row in rows:
-        store["rows"][row.name] = {**row.stored(), **about, "rounds": rounds}
+        store["rows"][row.name] = row.stored() | about
     store["machine"] = machine()
 
 
