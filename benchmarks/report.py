@@ -106,8 +106,10 @@ def verdict(found: Finding) -> str:
         return "not measured" if figure is None else "–"
     if met:
         return "met"
-    share = (limit / figure if found.least else figure / limit) if figure and limit else 0.0
-    return f"**not met**, by {100 * (share - 1):.0f} %"
+    if not limit:
+        return f"**not met**, by {_number(figure)}"
+    share = abs(figure / limit - 1)
+    return f"**not met**, {100 * share:.0f} % too {'little' if found.least else 'much'}"
 
 
 def _spread(values: Sequence[float]) -> str:
