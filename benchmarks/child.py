@@ -56,7 +56,7 @@ def surroundings(**more: str) -> dict[str, str]:
 
 
 def run(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, limit: float = 900.0
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, limit: float = 1_800.0
 ) -> Run:
     """Run a command in a folder to its end, and kill it with its children after ``limit`` seconds.
 

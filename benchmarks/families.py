@@ -119,7 +119,6 @@ expected:
     - id: hand_over
       tool: escalate_to_human
       args: {queue: billing, reason: over_limit}
-      exact: false
       obligation: hand-over-ch_1$number
   also_allowed: [add_note]
   state: {charges.ch_1$number.status: succeeded}
