@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.errors import UsageError
@@ -57,16 +58,18 @@ def require_statistics() -> None:
 def wilson(passed: float, whole: int, level: float = 0.95) -> Interval:
     """Return Wilson's score interval of a proportion of independent trials (Wilson 1927).
 
-    ``passed`` need not be whole. Raises `ValueError` for a proportion of nothing.
+    ``passed`` need not be whole. By its formula, since the page of a plain run has it, and statsmodels takes two
+    seconds to import. Raises `ValueError` for a proportion of nothing.
     """
-    from statsmodels.stats.proportion import proportion_confint
-
     if not whole:
         msg = "a proportion of nothing has no interval"
         raise ValueError(msg)
-    low, high = proportion_confint(passed, whole, alpha=1 - level, method="wilson")
-    share = passed / whole  # which rounding leaves outside of its own interval
-    return Interval(share, min(share, float(low)), max(share, float(high)), level)
+    share = passed / whole
+    squared = NormalDist().inv_cdf((1 + level) / 2) ** 2 / whole
+    middle = share + squared / 2
+    half = math.sqrt(squared * (share * (1 - share) + squared / 4))
+    low, high = (middle - half) / (1 + squared), (middle + half) / (1 + squared)
+    return Interval(share, max(0.0, min(share, low)), min(1.0, max(share, high)), level)
 
 
 def clustered(sums: Sequence[float], sizes: Sequence[int], level: float = 0.95) -> Interval:

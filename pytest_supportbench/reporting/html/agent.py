@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_supportbench.counted import counted
+from pytest_supportbench.evidence import Case, CaseEvidence
 from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.charts import bar
@@ -26,7 +27,7 @@ _LEVELS: Final = (0.5, 0.8)
 def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) -> dict[str, Any]:
     """Return what the page's template shows of an agent; ``rows`` are those of the whole run."""
     scored = _scored(summary, rows)
-    missing = missing_packages()
+    missing = missing_packages() if _several_trials(row_cases(scored)) else []
     note = (
         f"Intervals need {' and '.join(missing)}: pip install 'pytest-supportbench[gate]'"
         if missing
@@ -124,13 +125,19 @@ def _dimension(name: str) -> Callable[[Row], bool]:
 
 
 def _interval(rows: Sequence[Row], good: Callable[[Row], bool]) -> Interval | None:
-    if missing_packages() or not rows:
-        return None
     counts: dict[tuple[str, str], int] = {}
     for row in rows:
         case = row["suite"], row["scenario"]
         counts[case] = counts.get(case, 0) + good(row)
-    return share_interval([(item, counts[case]) for case, item in row_cases(rows).items()])
+    cases = row_cases(rows)
+    if _several_trials(cases) and missing_packages():
+        return None
+    return share_interval([(item, counts[case]) for case, item in cases.items()])
+
+
+def _several_trials(cases: Mapping[Case, CaseEvidence]) -> bool:
+    """Tell whether a scenario has several trials, so that intervals are clustered, which scipy does."""
+    return any(item.scored != 1 for item in cases.values())
 
 
 def _with_bounds(share: Share, scored: Sequence[Row], need: str, right: str) -> str:
