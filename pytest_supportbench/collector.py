@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,12 +23,26 @@ CASE: Final = pytest.StashKey["Case"]()
 class Case:
     """What one item runs: a scenario, the id of an agent (``None`` where none is named), and a trial from 1."""
 
-    __slots__ = ("agent", "bound", "trial")
+    __slots__ = ("_bound", "_load", "agent", "trial")
 
-    def __init__(self, bound: BoundScenario, agent: str | None, trial: int) -> None:
-        self.bound = bound
+    def __init__(
+        self, bound: BoundScenario, agent: str | None, trial: int, load: Callable[[], BoundScenario]
+    ) -> None:
+        self._bound: BoundScenario | None = bound
+        self._load = load
         self.agent = agent
         self.trial = trial
+
+    @property
+    def bound(self) -> BoundScenario:
+        """The scenario, loaded again where an item is asked for it after its run."""
+        if self._bound is None:
+            self._bound = self._load()
+        return self._bound
+
+    def release(self) -> None:
+        """Let go of the scenario, which a large run would otherwise hold to its end."""
+        self._bound = None
 
 
 def _judge(supportbench_run: Any) -> None:
@@ -67,7 +81,8 @@ class ScenarioFile(pytest.Module):
         module = types.ModuleType(self.path.stem.replace(".", "_"))
         module.__file__ = str(self.path)
         self._cases = {}
-        for name, case in _cases(bound, session.settings.agents, session.settings.trials):
+        load = partial(session.load, self.path)
+        for name, case in _cases(bound, session.settings.agents, session.settings.trials, load):
             self._cases[name] = case
             setattr(module, name, _function(name, self.path))
         return module
@@ -106,11 +121,13 @@ class ScenarioFile(pytest.Module):
         return []
 
 
-def _cases(bound: BoundScenario, agents: Iterable[str], trials: int) -> Iterator[tuple[str, Case]]:
+def _cases(
+    bound: BoundScenario, agents: Iterable[str], trials: int, load: Callable[[], BoundScenario]
+) -> Iterator[tuple[str, Case]]:
     names: list[str | None] = [*agents] or [None]
     for agent in names:
         for trial in range(1, trials + 1):
             parts = [agent] if agent and len(names) > 1 else []
             parts += [str(trial)] if trials > 1 else []
             label = f"[{'-'.join(parts)}]" if parts else ""
-            yield f"{bound.scenario.id}{label}", Case(bound, agent, trial)
+            yield f"{bound.scenario.id}{label}", Case(bound, agent, trial, load)

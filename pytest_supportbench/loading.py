@@ -76,7 +76,7 @@ def _suite_again(suite: Suite, toolset: type[Toolset[Any]] | None, path: Path) -
 
 @dataclass(frozen=True, slots=True)
 class BoundScenario:
-    """A scenario that is known to fit its suite. ``state`` is the typed initial state; nothing may change it.
+    """A scenario that is known to fit its suite.
 
     ``path`` names the file as it was given; ``sha256`` is of the canonical JSON of the file's data, so that
     comments and layout do not count.
@@ -84,17 +84,19 @@ class BoundScenario:
 
     scenario: Scenario
     suite: BoundSuite
-    state: State
     path: str
     sha256: str
+    _state: list[State] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def state(self) -> State:
+        """The typed initial state, made when it is first asked for; nothing may change it."""
+        if not self._state:
+            self._state.append(self.suite.toolset.state_type.model_validate(self.scenario.state))
+        return self._state[0]
 
     def __reduce__(self) -> tuple[Any, tuple[Scenario, BoundSuite, str, str]]:
-        return _scenario_again, (self.scenario, self.suite, self.path, self.sha256)
-
-
-def _scenario_again(scenario: Scenario, suite: BoundSuite, path: str, sha256: str) -> BoundScenario:
-    state = suite.toolset.state_type.model_validate(scenario.state)
-    return BoundScenario(scenario, suite, state, path, sha256)
+        return BoundScenario, (self.scenario, self.suite, self.path, self.sha256)
 
 
 class Loader:
@@ -234,8 +236,7 @@ def load_scenario(
         source.add(finding)
     source.refuse()
     assert scenario is not None
-    assert state is not None
-    return BoundScenario(scenario, suite, state, source.name, source.sha256)
+    return BoundScenario(scenario, suite, source.name, source.sha256)
 
 
 def bytes_sha256(path: Path) -> str:

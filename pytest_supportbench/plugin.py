@@ -150,13 +150,23 @@ def pytest_collection_modifyitems(
     config.stash[UPCOMING] = Upcoming(session)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Note the next item, which is all that an xdist worker knows of what comes, and the streams without capture."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Note the next item, which is all that an xdist worker knows of what comes, and the streams without capture.
+
+    After an item its scenario is let go.
+    """
     item.config.stash[NEXT] = nextitem
     session = opened_session(item.config)
     if session is not None:
         session.scheduler.output.note_streams()
+    ran = yield
+    case = item.stash.get(CASE, None)
+    if case is not None:
+        case.release()
+    return ran
 
 
 @pytest.hookimpl(tryfirst=True)

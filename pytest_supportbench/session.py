@@ -61,7 +61,7 @@ class BenchSession:
         self._agents: dict[str, LiveAgent] = {}
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
-        self._first: dict[tuple[str, str], BoundScenario] = {}
+        self._first: dict[tuple[str, str], str] = {}
         self._hidden = hidden = environment_secrets(os.environ)
         self._customer = _customer(settings, hidden)
         self._cassette = CassetteUse(settings.cassette, settings.record, settings.agents, settings.root)
@@ -98,9 +98,10 @@ class BenchSession:
         if self._loader is None:
             self._loader = Loader(self.settings.root, self.names[1], self._parsed)
         bound = self._loader.load(_plain(path))
-        first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound)
-        if first.path != bound.path and not Path(first.path).samefile(bound.path):
-            raise FileError(check_unique((first, bound)) or (_equal_suites(first, bound),))
+        first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound.path)
+        if first != bound.path and not Path(first).samefile(bound.path):
+            other = self._loader.load(Path(first))
+            raise FileError(check_unique((other, bound)) or (_equal_suites(other, bound),))
         return bound
 
     def collected(self) -> None:

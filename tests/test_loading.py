@@ -380,9 +380,7 @@ def test_two_scenarios_with_one_id_are_a_problem(tmp_path):
     (problem,) = check_unique(bound)
     assert str(problem) == f"{two}:2:5: id: 'MF-00' is the id of {one} too; give each scenario its own"
     assert check_unique(bound[:1]) == ()
-    other = BoundScenario(
-        bound[1].scenario, SimpleNamespace(path=tmp_path), bound[1].state, bound[1].path, bound[1].sha256
-    )
+    other = BoundScenario(bound[1].scenario, SimpleNamespace(path=tmp_path), bound[1].path, bound[1].sha256)
     assert check_unique([bound[0], other]) == ()
 
 
