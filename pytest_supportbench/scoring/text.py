@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.patterns import later
+from pytest_supportbench.scoring.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,12 +112,12 @@ class Sentence:
         """The offset behind the sentence's last character."""
         return self.start + len(self.text)
 
-    @cached_property
+    @once
     def words(self) -> tuple[str, ...]:
         """The words as they stand."""
         return tuple(_WORD.findall(self.text))
 
-    @cached_property
+    @once
     def parsed(self) -> Words:
         """The words with their places and clauses; the sentence is lower-case."""
         return read(self.text)
