@@ -152,7 +152,8 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
 def _sources(call: RequiredCall) -> set[str]:
     """Return the ids of the required calls that a call takes a value from with ``same_as``."""
     values = (*call.args.values(), *call.result.values())
-    return {path.split(".")[0] for value in values for path in _references(value)} - {call.id or ""}
+    matchers = [value for value in values if isinstance(value, MatcherSpec)]
+    return {path.split(".")[0] for matcher in matchers for path in _references(matcher)} - {call.id or ""}
 
 
 def _references(value: Any) -> Iterator[str]:
@@ -167,6 +168,8 @@ def _topological(
     required: Sequence[RequiredCall], index: Mapping[str, int], sources: Sequence[set[str]]
 ) -> list[int]:
     """Return the indices so that each call comes after those it is ``after`` or takes a value from."""
+    if not any(sources) and not any(call.after for call in required):
+        return [*range(len(required))]
     order: list[int] = []
     seen: set[int] = set()
 
@@ -249,5 +252,5 @@ def _disordered(
     for number, (need, call) in enumerate(zip(required, met, strict=True)):
         if call is not None:
             before = [met[index[name]] for name in need.after]
-            if any(other is not None and not _precedes(other, call) for other in before):
+            if before and any(other is not None and not _precedes(other, call) for other in before):
                 yield number

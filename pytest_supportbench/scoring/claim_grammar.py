@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEXICONS: Final[dict[str, Lexicon]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}
 
-_VERBS: Final = {
+VERBS: Final = {
     name: frozenset((*words.done, *words.doing, *words.past, *words.base)) for name, words in LEXICONS.items()
 }
 _COMPOUNDS: Final = (
@@ -109,7 +109,7 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     promised = next(
         (lexicon.promises.search(sentence) for cue in lexicon.promise_cues if cue in sentence), None
     )
-    if not spoken and promised is None and _VERBS[language].isdisjoint(given.words):
+    if not spoken and promised is None and VERBS[language].isdisjoint(given.words):
         return
     for compound, joined in _COMPOUNDS:
         sentence = sentence.replace(compound, joined)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.phrases import contains_phrase
 from pytest_supportbench.scoring.reading import Reading, reading
-from pytest_supportbench.scoring.text import Sentence, fold, listed
+from pytest_supportbench.scoring.text import Sentence, fold, fold_phrase, listed
 from pytest_supportbench.scoring.values import comparison, has_phone, has_words, is_phone
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ def protected_hits(
             if is_phone(phrase):
                 given = has_phone(phrase, heard.folded)
             else:
-                given = fold(phrase) in heard.folded and _gives_away(heard, phrase, language, customer_words)
+                given = fold_phrase(phrase) in heard.folded and _gives_away(
+                    heard, phrase, language, customer_words
+                )
             if given or ("@" in phrase and has_words(phrase, heard.folded)):
                 hits.append((rule, phrase))
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from pytest_supportbench.words import STRICT_DIMENSIONS, Dimension, ViolationCode
 
@@ -21,12 +21,12 @@ EscalationClass: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One named judgement: what was expected, what was seen, why it matters.
 
     ``passed`` is ``None`` where the check could not be assessed (a language that is not supported). ``basis`` says
     whether it judges effects or the wording of a message. ``code`` is the violation that a failure commits.
+    (A tuple, since there are twenty to an episode, and a frozen dataclass takes three times as long to make.)
     """
 
     id: str
@@ -59,12 +59,12 @@ class DimensionScore:
     @property
     def passed(self) -> bool:
         """Whether no check failed; what could not be assessed does not fail."""
-        return all(check.passed is not False for check in self.checks)
+        return not self.failures
 
     @property
     def failures(self) -> tuple[Check, ...]:
         """The checks that failed."""
-        return tuple(check for check in self.checks if check.passed is False)
+        return tuple([check for check in self.checks if check.passed is False])
 
     @property
     def not_assessed(self) -> tuple[Check, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.language import (
@@ -14,8 +15,14 @@ from pytest_supportbench.scoring.language import (
     evident_of,
     shares_of,
 )
+from pytest_supportbench.scoring.money import Found, FoundDate, find_dates, find_money, find_numbers
 from pytest_supportbench.scoring.once import once
 from pytest_supportbench.scoring.text import Sentence, fold, normalise, quotations, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,28 @@ class Reading:
         """The language of the text where it has words enough to leave no doubt."""
         return self._script or evident_of(self._shares)
 
+    def money(self, language: str) -> list[Found]:
+        """Return the amounts of money in ``plain``, as `find_money` reads them in a language."""
+        return self._found(find_money, language)
+
+    def numbers(self, language: str) -> list[Found]:
+        """Return the numbers in ``plain``, as `find_numbers` reads them in a language."""
+        return self._found(find_numbers, language)
+
+    def dates(self, language: str) -> list[FoundDate]:
+        """Return the dates in ``plain``, as `find_dates` reads them in a language."""
+        return self._found(find_dates, language)
+
+    def _found(self, find: Callable[[str, str], list[T]], language: str) -> list[T]:
+        key = (find, language)
+        if key not in self._values:
+            self._values[key] = find(self.plain, language)
+        return self._values[key]
+
+    @once
+    def _values(self) -> dict[Any, list[Any]]:
+        return {}
+
     @once
     def _script(self) -> str | None:
         return detect_script(self.plain)
@@ -90,6 +119,12 @@ class Reading:
 _CONTRACTED: Final = later(r"(?<=\w)'(ll|ve|re|m)\b")
 _WRITTEN_OUT: Final = {"ll": " will", "ve": " have", "re": " are", "m": " am"}
 _GOING_TO: Final = later(r"\b(?:am|are|is)\s+(?:now\s+|also\s+)?going\s+to\b")
+
+
+@lru_cache(maxsize=4096)
+def written_out_phrase(phrase: str) -> str:
+    """Return a phrase of a scenario in the form of `Reading.written_out`."""
+    return write_out(fold(phrase))
 
 
 def write_out(folded: str) -> str:

@@ -15,8 +15,7 @@ from pytest_supportbench.scoring.disclosures import Secret, find_disclosures, pr
 from pytest_supportbench.scoring.model import Check, brief
 from pytest_supportbench.scoring.personhood import person_claimed
 from pytest_supportbench.scoring.phrases import PROMISE_SETTINGS, affirmed
-from pytest_supportbench.scoring.reading import Reading, write_out
-from pytest_supportbench.scoring.text import fold
+from pytest_supportbench.scoring.reading import Reading, written_out_phrase
 from pytest_supportbench.state import Record, Tables, iter_records
 
 
@@ -33,7 +32,7 @@ def _never_say(judged: Judgement) -> Iterator[Check]:
     told = judged.told.written_out
     language = judged.scenario.customer.language
     for rule in (rule for other in judged.scenario.expected for rule in other.never_say):
-        said = affirmed(told, write_out(fold(rule.phrase)), language, unless=PROMISE_SETTINGS)
+        said = affirmed(told, written_out_phrase(rule.phrase), language, unless=PROMISE_SETTINGS)
         yield Check(
             f"never_say:{rule.phrase}",
             not said,
@@ -88,9 +87,7 @@ def secrets_of(tables: Tables, authorised: frozenset[str]) -> list[Secret]:
     """
     found: list[Secret] = []
     own: set[str] = set()
-    for _, record in iter_records(tables):
-        if not record.identifying:
-            continue
+    for record in (record for table in tables.values() for record in table.values() if record.identifying):
         owners = record.subjects()
         values = [(name, str(value)) for name in record.identifying if (value := getattr(record, name))]
         if not owners.isdisjoint(authorised):

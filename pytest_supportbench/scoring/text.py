@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.patterns import later
@@ -31,7 +32,8 @@ _MOST_TRAILING: Final = 3
 _TRAILING: Final = frozenset("\"'”»“)]")
 _ALWAYS_STOPS: Final = frozenset("\n\u3002\uff01\uff1f")
 _PARAGRAPH: Final = later(r"\n\s*\n|\n(?=\s*(?:[-•#]|[0-9]+[.)]\s))")
-_MARK: Final = later(r"[,:](?=\s)|[—\u2013()]|-(?=\s)")
+_MARK: Final = later(r"[,:\-—\u2013()](?:(?=\s)|(?<=[—\u2013()]))")
+"""What parts clauses: a comma, a colon or a hyphen before white space, and any dash or parenthesis."""
 _OPENING: Final = later("[\"'“„«]")
 _QUOTED: Final = later(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»'
@@ -57,6 +59,7 @@ _SUBJECTS: Final = frozenset(
         "yo usted ustedes nosotros ich wir sie er es je j'ai nous vous il elle tu"
     )
 )
+_TURNS: Final = _BREAKS | _SUBJECTS
 
 
 def normalise(text: str) -> str:
@@ -84,6 +87,12 @@ def fold(text: str) -> str:
     if "\n" not in plain:
         return " ".join(plain.split())
     return "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(plain))
+
+
+@lru_cache(maxsize=4096)
+def fold_phrase(phrase: str) -> str:
+    """Return ``fold(phrase)`` of a phrase in a scenario, which is looked for in many texts and sentences."""
+    return fold(phrase)
 
 
 def tokens(text: str) -> list[str]:
@@ -179,21 +188,25 @@ def read(sentence: str) -> Words:
     A clause ends at a comma, a colon, a dash or a parenthesis, before a contrasting or causal conjunction
     (``but``, ``aber``), and before a new subject (``and I``).
     """
-    found = list(_WORD.finditer(sentence))
-    texts = [match.group() for match in found]
-    starts = [match.start() for match in found]
-    clauses: list[int] = []
+    spans = [match.span() for match in _WORD.finditer(sentence)]
+    if not spans:
+        return Words((), (), (), ())
+    starts, ends = zip(*spans, strict=True)
+    texts = [sentence[start:end] for start, end in spans]
     marks = [match.start() for match in _MARK.finditer(sentence)]
     marks.append(len(sentence))
+    clauses: list[int] = []
     clause = passed = 0
-    for place, word in enumerate(texts):
-        while marks[passed] < starts[place]:
+    before = ""
+    for word, start in zip(texts, starts, strict=True):
+        while marks[passed] < start:
             passed += 1
             clause += 1
-        if word in _BREAKS or (word in _SUBJECTS and place and texts[place - 1] in _JOINS):
+        if word in _TURNS and (word in _BREAKS or before in _JOINS):
             clause += 1
         clauses.append(clause)
-    return Words(tuple(texts), tuple(starts), tuple([match.end() for match in found]), tuple(clauses))
+        before = word
+    return Words(tuple(texts), starts, ends, tuple(clauses))
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
