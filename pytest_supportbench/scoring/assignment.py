@@ -13,6 +13,7 @@ from pytest_supportbench.tools import ToolSpec
 
 MAX_STEPS: Final = 5_000
 """Calls that the search tries at most; an agent that repeats one call a hundred times must not stall the run."""
+_ALWAYS_FREE: Final = frozenset({"idempotency_key"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,9 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
 
     Augmenting paths (Kuhn 1955), which are exact; the search stops when it has as many.
     """
+    firsts = [calls[0].number for calls in candidates if calls]
+    if len({*firsts}) == len(firsts):
+        return len(firsts)
     taken: dict[int, int] = {}
 
     def place(index: int, tried: set[int]) -> bool:
@@ -211,7 +215,7 @@ def why_not(
     """Return in one line why a call of the right tool does not meet a required call; ``None`` where it does."""
     spec = specs[required.tool]
     exact = required.exact and spec.effect == "writes"
-    free = spec.free_text | {"idempotency_key"}
+    free = spec.free_text | _ALWAYS_FREE if exact else _ALWAYS_FREE
     reason = args_mismatch(required.args, call.arguments, exact=exact, free=free, lookup=lookup)
     return reason or result_mismatch(required, call, lookup)
 
@@ -250,7 +254,7 @@ def _disordered(
     required: Sequence[RequiredCall], met: Sequence[CallRecord | None], index: Mapping[str, int]
 ) -> Iterator[int]:
     for number, (need, call) in enumerate(zip(required, met, strict=True)):
-        if call is not None:
+        if call is not None and need.after:
             before = [met[index[name]] for name in need.after]
-            if before and any(other is not None and not _precedes(other, call) for other in before):
+            if any(other is not None and not _precedes(other, call) for other in before):
                 yield number

@@ -106,10 +106,11 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
         for cue, pattern, deed in lexicon.says
         if cue in sentence and (match := pattern.search(sentence))
     ]
-    promised = next(
-        (lexicon.promises.search(sentence) for cue in lexicon.promise_cues if cue in sentence), None
-    )
-    if not spoken and promised is None and VERBS[language].isdisjoint(given.words):
+    promised = None
+    if any(map(sentence.__contains__, lexicon.promise_cues)):
+        promised = lexicon.promises.search(sentence)
+    known = VERBS[language]
+    if not spoken and promised is None and known.isdisjoint(given.words):
         return
     for compound, joined in _COMPOUNDS:
         sentence = sentence.replace(compound, joined)
@@ -123,11 +124,14 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     verbs = [
         place
         for place, word in enumerate(words)
-        if (
-            (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
-            and not clauses.describes(place)
+        if word in known
+        and (
+            (
+                (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
+                and not clauses.describes(place)
+            )
+            or (word in lexicon.base and words[place - 1] in _INFINITIVE)
         )
-        or (word in lexicon.base and words[place - 1] in _INFINITIVE)
     ]
     if verbs:
         yield from _Reader(clauses, sentence, verbs).claims()

@@ -272,7 +272,9 @@ def _claims_too_much(claim: Claim, deeds: Sequence[KnownDeed]) -> bool:
 
 
 def _names(ids: frozenset[str], deed: KnownDeed) -> bool:
-    return not deed.ids or {name.casefold() for name in ids} <= {name.casefold() for name in deed.ids}
+    return not (ids and deed.ids) or {name.casefold() for name in ids} <= {
+        name.casefold() for name in deed.ids
+    }
 
 
 def _pays(amounts: tuple[Found, ...], deed: KnownDeed) -> bool:

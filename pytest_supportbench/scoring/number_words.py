@@ -147,7 +147,7 @@ def number_words(lower: str, language: str) -> Iterator[tuple[int, int, int]]:
     if tables is None:
         return
     low, high = tables
-    hundreds = any(cue in lower for cue in _HUNDRED_CUES)
+    hundreds = any(map(lower.__contains__, _HUNDRED_CUES))
     if not hundreds and low.first.isdisjoint(_LETTERS.findall(lower)):
         return
     done = 0

@@ -51,7 +51,7 @@ def person_claimed(heard: Reading, language: str) -> str | None:
     human``) or a message that admits to come from software.
     """
     lower, pattern = heard.lower, _PERSON.get(language)
-    if pattern is None or not any(cue in lower for cue in _CUES[language]):
+    if pattern is None or not any(map(lower.__contains__, _CUES[language])):
         return None
     for sentence in heard.lower_sentences:
         if sentence.question:

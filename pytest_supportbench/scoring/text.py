@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.once import once
@@ -144,7 +144,8 @@ def sentences(text: str) -> Iterator[Sentence]:
             stop = found.group()
             yield from _pieces(text, start, end, asks="?" in stop or "\uff1f" in stop)
             start = end
-    yield from _pieces(text, start, len(text), asks=False)
+    if start < len(text):
+        yield from _pieces(text, start, len(text), asks=False)
 
 
 def _pieces(text: str, start: int, end: int, *, asks: bool) -> Iterator[Sentence]:
@@ -156,24 +157,21 @@ def _pieces(text: str, start: int, end: int, *, asks: bool) -> Iterator[Sentence
 
 def _sentence_end(text: str, stop: re.Match[str]) -> int:
     """Return where a sentence ends whose stop this is; 0 where it is none (``49.00``, ``12. März``)."""
-    end = stop.end()
-    while end < len(text) and end - stop.end() < _MOST_TRAILING and text[end] in _TRAILING:
+    (start, stopped), size = stop.span(), len(text)
+    end = stopped
+    while end < size and end - stopped < _MOST_TRAILING and text[end] in _TRAILING:
         end += 1
-    if not _ALWAYS_STOPS.isdisjoint(stop.group()):
+    marks = stop.group()
+    if not _ALWAYS_STOPS.isdisjoint(marks):
         return end
-    if end < len(text) and not text[end].isspace():
+    if end < size and not text[end].isspace():
         return 0
-    if (
-        stop.group() == "."
-        and text[stop.start() - 1 : stop.start()].isdigit()
-        and _GERMAN_MONTH.match(text, end)
-    ):
+    if marks == "." and text[start - 1 : start].isdigit() and _GERMAN_MONTH.match(text, end):
         return 0
     return end
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """The words of a sentence with their offsets in it, and the number of the clause that each stands in."""
 
     text: tuple[str, ...]

@@ -101,7 +101,7 @@ def _has_mail(wanted: str, text: str) -> bool:
 
 def spoken_out(folded: str) -> str:
     """Return folded text with addresses that are written in words put right (``ann (at) example dot com``)."""
-    if " @ " not in folded and not any(word in folded for word in _SPOKEN):
+    if " @ " not in folded and not any(map(folded.__contains__, _SPOKEN)):
         return folded
     return _AT_WORD.sub("@", _DOT_WORD.sub(".", folded))
 
