@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_voice import JOINS, Clauses, Voice
@@ -76,8 +76,7 @@ _BY_OTHERS: Final = later(
 _PAID_TO_CUSTOMER: Final = later(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A deed that a sentence claims: the deed, and the span of its clause in the sentence.
 
     ``object_start`` and ``object_end`` bound the words that name what it was done to; ``first_person`` tells

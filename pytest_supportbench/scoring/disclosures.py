@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.phrases import contains_phrase
@@ -48,8 +47,7 @@ _REFUSAL: Final = later(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(NamedTuple):
     """A value that identifies ``subject``; ``field`` (``email``, ``phone``, …) tells how to compare."""
 
     subject: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.money import Found, FoundDate, find_ids
@@ -42,8 +41,7 @@ _NOT_MENTIONED: Final[frozenset[Setting]] = frozenset({"quotation", "question"})
 _SEEN: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class FactFinding:
+class FactFinding(NamedTuple):
     """Whether a fact is stated; ``contradicted_by`` names a stated value that speaks against it.
 
     ``seen`` lists the values of the same kind that were found, at most eight, in order, for the report.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.scoring.text import listed, normalise, words
 
@@ -96,8 +95,7 @@ def detect_script(plain: str) -> str | None:
     return None if plain.isascii() else _script(plain[:BOUND])
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """How many of the words of a text are function words, and how many of these speak for each language, best first."""
 
     words: int
@@ -107,16 +105,17 @@ class Shares:
 
 def shares_of(found: Collection[str]) -> Shares:
     """Return the shares of lower-case words in Latin script."""
-    scores: dict[str, float] = {}
-    seen = 0
-    for languages, count in Counter(map(_LANGUAGES_OF.get, found)).items():
+    counts: dict[tuple[str, ...], int] = {}
+    for languages in map(_LANGUAGES_OF.get, found):
         if languages is not None:
-            seen += count
-            part = count / len(languages)
-            for language in languages:
-                scores[language] = scores.get(language, 0.0) + part
+            counts[languages] = counts.get(languages, 0) + 1
+    scores: dict[str, float] = {}
+    for languages, count in counts.items():
+        part = count / len(languages)
+        for language in languages:
+            scores[language] = scores.get(language, 0.0) + part
     best_first = sorted(scores.items(), key=itemgetter(1), reverse=True)
-    return Shares(len(found), seen, tuple(best_first))
+    return Shares(len(found), sum(counts.values()), tuple(best_first))
 
 
 def clear_of(shares: Shares) -> str | None:

@@ -6,7 +6,6 @@ What is judged by wording lies in `said`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -176,11 +175,11 @@ def _subjects(judged: Judgement) -> Check:
 
 
 def _duplicates(judged: Judgement) -> Check:
-    committed = Counter([call.tool for call in judged.episode.calls if call.committed])
+    committed = [call.tool for call in judged.episode.calls if call.committed]
     repeated = [
         call
         for need in judged.alternative.calls
-        if need.obligation and committed[need.tool] > 1
+        if need.obligation and committed.count(need.tool) > 1
         for call in _commits(judged, need)[1:]
     ]
     return Check(

@@ -87,13 +87,15 @@ def secrets_of(tables: Tables, authorised: frozenset[str]) -> list[Secret]:
     """
     found: list[Secret] = []
     own: set[str] = set()
-    for record in (record for table in tables.values() for record in table.values() if record.identifying):
-        owners = record.subjects()
-        values = [(name, str(value)) for name in record.identifying if (value := getattr(record, name))]
-        if not owners.isdisjoint(authorised):
-            own.update(value for _, value in values)
-        elif owners:
-            found += [Secret(min(owners), name, value) for name, value in values]
+    for table in tables.values():
+        for record in table.values():
+            if not record.identifying or not (owners := record.subjects()):
+                continue
+            values = [(name, str(value)) for name in record.identifying if (value := getattr(record, name))]
+            if owners.isdisjoint(authorised):
+                found += [Secret(min(owners), name, value) for name, value in values]
+            else:
+                own.update([value for _, value in values])
     return [secret for secret in found if secret.value not in own]
 
 
