@@ -116,7 +116,7 @@ def _moment(value: object) -> date | datetime | None:
     """Return an ISO date or date-time; a ``datetime`` is also a ``date``."""
     if isinstance(value, date):
         return value
-    if isinstance(value, str) and _ISO.fullmatch(value := value.strip()):
+    if isinstance(value, str) and "-" in value and _ISO.fullmatch(value := value.strip()):
         try:
             return (
                 datetime.fromisoformat(value) if len(value) > len("2026-03-14") else date.fromisoformat(value)
@@ -131,12 +131,13 @@ def _literal(expected: object, actual: object) -> str | None:  # noqa: PLR0911 -
         return _spec(expected, actual, None)
     if isinstance(expected, bool) or isinstance(actual, bool) or expected is None or actual is None:
         return None if expected is actual else _differs(expected, actual)
-    if isinstance(expected, str) and isinstance(actual, str) and _text(expected) == _text(actual):
-        return None
-    if isinstance(expected, Mapping):
-        return _mapping(expected, actual) if isinstance(actual, Mapping) else _differs(expected, actual)
-    if isinstance(expected, list | tuple):
+    if isinstance(expected, str):
+        if isinstance(actual, str) and (expected == actual or _text(expected) == _text(actual)):
+            return None
+    elif isinstance(expected, list | tuple):
         return _list(expected, actual) if isinstance(actual, list | tuple) else _differs(expected, actual)
+    elif isinstance(expected, Mapping):
+        return _mapping(expected, actual) if isinstance(actual, Mapping) else _differs(expected, actual)
     left, right = _number(expected), _number(actual)
     if left is not None and right is not None:
         return None if left == right else _differs(expected, actual)

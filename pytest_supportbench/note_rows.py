@@ -169,4 +169,4 @@ def _score(line: Json) -> Score | None:
 
 def _checks(stored: Sequence[Json]) -> Iterator[Check]:
     for check in stored:
-        yield Check(**{name: check[name] for name in Check.__slots__})
+        yield Check(**{name: check[name] for name in Check._fields})

@@ -13,6 +13,7 @@ from pytest_supportbench.tools import ToolSpec
 
 MAX_STEPS: Final = 5_000
 """Calls that the search tries at most; an agent that repeats one call a hundred times must not stall the run."""
+_ALWAYS_FREE: Final = frozenset({"idempotency_key"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,9 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
 
     Augmenting paths (Kuhn 1955), which are exact; the search stops when it has as many.
     """
+    firsts = [calls[0].number for calls in candidates if calls]
+    if len({*firsts}) == len(firsts):
+        return len(firsts)
     taken: dict[int, int] = {}
 
     def place(index: int, tried: set[int]) -> bool:
@@ -152,7 +156,8 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
 def _sources(call: RequiredCall) -> set[str]:
     """Return the ids of the required calls that a call takes a value from with ``same_as``."""
     values = (*call.args.values(), *call.result.values())
-    return {path.split(".")[0] for value in values for path in _references(value)} - {call.id or ""}
+    matchers = [value for value in values if isinstance(value, MatcherSpec)]
+    return {path.split(".")[0] for matcher in matchers for path in _references(matcher)} - {call.id or ""}
 
 
 def _references(value: Any) -> Iterator[str]:
@@ -167,6 +172,8 @@ def _topological(
     required: Sequence[RequiredCall], index: Mapping[str, int], sources: Sequence[set[str]]
 ) -> list[int]:
     """Return the indices so that each call comes after those it is ``after`` or takes a value from."""
+    if not any(sources) and not any(call.after for call in required):
+        return [*range(len(required))]
     order: list[int] = []
     seen: set[int] = set()
 
@@ -208,7 +215,7 @@ def why_not(
     """Return in one line why a call of the right tool does not meet a required call; ``None`` where it does."""
     spec = specs[required.tool]
     exact = required.exact and spec.effect == "writes"
-    free = spec.free_text | {"idempotency_key"}
+    free = spec.free_text | _ALWAYS_FREE if exact else _ALWAYS_FREE
     reason = args_mismatch(required.args, call.arguments, exact=exact, free=free, lookup=lookup)
     return reason or result_mismatch(required, call, lookup)
 
@@ -247,7 +254,7 @@ def _disordered(
     required: Sequence[RequiredCall], met: Sequence[CallRecord | None], index: Mapping[str, int]
 ) -> Iterator[int]:
     for number, (need, call) in enumerate(zip(required, met, strict=True)):
-        if call is not None:
+        if call is not None and need.after:
             before = [met[index[name]] for name in need.after]
             if any(other is not None and not _precedes(other, call) for other in before):
                 yield number

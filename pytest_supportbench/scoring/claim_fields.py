@@ -57,6 +57,8 @@ _FIRST: Final = {
 _NEXT: Final = later(
     rf"\s*(?:,\s*(?:(?:and|y|und|et)\s+)?|(?:and|y|und|et|sowie|plus|as\s+well\s+as|&)\s+)(?:also\s+)?{_ITEM}"
 )
+_GOING_ON: Final = (",", "and", "y", "und", "et", "sowie", "plus", "as", "&")
+"""What `_NEXT` begins with."""
 _CLOSED: Final = later(
     r"\s*(?:\Z|[.,;:!()\u2013\u2014]|-\s|(?:and|as|to|on|in|for|from|at|with|too|now|today|accordingly|y|a|en|por|und|auf|"
     r"zu|sowie|et|à|sur|pour|geändert|aktualisiert|hinterlegt|korrigiert|angepasst)\b)"
@@ -86,7 +88,8 @@ def fields_named(named: str, rest: str, language: str, *, subject: bool) -> froz
         if not (_CLOSED.match(text, item.end()) or verb):
             return frozenset()
         found.add(item.lastgroup or "")
-        item = None if verb else _NEXT.match(text, item.end())
+        goes_on = not verb and text[item.end() :].lstrip().startswith(_GOING_ON)
+        item = _NEXT.match(text, item.end()) if goes_on else None
     return frozenset(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_voice import JOINS, Clauses, Voice
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEXICONS: Final[dict[str, Lexicon]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}
 
-_VERBS: Final = {
+VERBS: Final = {
     name: frozenset((*words.done, *words.doing, *words.past, *words.base)) for name, words in LEXICONS.items()
 }
 _COMPOUNDS: Final = (
@@ -76,8 +76,7 @@ _BY_OTHERS: Final = later(
 _PAID_TO_CUSTOMER: Final = later(r"\s*(?:\w+\s+){0,2}?(?:back|out|to\s+you|(?:in)?to\s+your)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A deed that a sentence claims: the deed, and the span of its clause in the sentence.
 
     ``object_start`` and ``object_end`` bound the words that name what it was done to; ``first_person`` tells
@@ -106,10 +105,11 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
         for cue, pattern, deed in lexicon.says
         if cue in sentence and (match := pattern.search(sentence))
     ]
-    promised = next(
-        (lexicon.promises.search(sentence) for cue in lexicon.promise_cues if cue in sentence), None
-    )
-    if not spoken and promised is None and _VERBS[language].isdisjoint(given.words):
+    promised = None
+    if any(map(sentence.__contains__, lexicon.promise_cues)):
+        promised = lexicon.promises.search(sentence)
+    known = VERBS[language]
+    if not spoken and promised is None and known.isdisjoint(given.words):
         return
     for compound, joined in _COMPOUNDS:
         sentence = sentence.replace(compound, joined)
@@ -123,11 +123,14 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     verbs = [
         place
         for place, word in enumerate(words)
-        if (
-            (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
-            and not clauses.describes(place)
+        if word in known
+        and (
+            (
+                (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
+                and not clauses.describes(place)
+            )
+            or (word in lexicon.base and words[place - 1] in _INFINITIVE)
         )
-        or (word in lexicon.base and words[place - 1] in _INFINITIVE)
     ]
     if verbs:
         yield from _Reader(clauses, sentence, verbs).claims()

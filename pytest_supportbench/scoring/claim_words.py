@@ -166,11 +166,16 @@ class Lexicon:
 
     def kind(self, verb: str) -> str:
         """Return the kind of act of a verb form; the word must be one."""
-        return next(table[verb] for table in (self.done, self.doing, self.past, self.base) if verb in table)
+        for table in (self.done, self.doing, self.past):
+            if verb in table:
+                return table[verb]
+        return self.base[verb]
 
     def concept(self, word: str) -> str | None:
         """Return the concept that a lower-case noun stands for; compounds go by their last part."""
-        found = self.nouns.get(word) or (self.nouns.get(word[:-2]) if word.endswith("'s") else None)
+        found = self.nouns.get(word)
+        if found is None and word.endswith("'s"):
+            found = self.nouns.get(word[:-2])
         if found is None and self.endings:
             return next((concept for ending, concept in self.endings.items() if word.endswith(ending)), None)
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.scoring.claim_extent import amounts_named, count_named, ids_named, is_whole
 from pytest_supportbench.scoring.claim_fields import CONTACT, fields_named, stands_in, values_named
@@ -104,8 +104,7 @@ class Claim:
     values: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDeed:
+class KnownDeed(NamedTuple):
     """A deed that happened: before the episode, or in a call that the agent saw succeed.
 
     ``ids`` are those of all records it touched, ``amounts`` exact, each with its ISO 4217 currency. Where
@@ -122,8 +121,7 @@ class KnownDeed:
     fields: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimReport:
+class ClaimReport(NamedTuple):
     """The claims of a message. ``assessed`` is false where its language is not supported."""
 
     assessed: bool
@@ -272,7 +270,9 @@ def _claims_too_much(claim: Claim, deeds: Sequence[KnownDeed]) -> bool:
 
 
 def _names(ids: frozenset[str], deed: KnownDeed) -> bool:
-    return not deed.ids or {name.casefold() for name in ids} <= {name.casefold() for name in deed.ids}
+    return not (ids and deed.ids) or {name.casefold() for name in ids} <= {
+        name.casefold() for name in deed.ids
+    }
 
 
 def _pays(amounts: tuple[Found, ...], deed: KnownDeed) -> bool:

@@ -50,10 +50,14 @@ class Judgement:
         Their answer to that reply is no part of it: what the agent says first, no echo excuses.
         """
         customer = self.bound.scenario.customer
-        before = (record for record in self.episode.turns if record.number < turn)
-        given = [record.customer_reply for record in before if record.customer_reply]
-        earlier = [entry.message for entry in customer.history if entry.role == "customer"]
-        return "\n".join([*earlier, customer.message, *given])
+        words = [entry.message for entry in customer.history if entry.role == "customer"]
+        words.append(customer.message)
+        words += [
+            record.customer_reply
+            for record in self.episode.turns
+            if record.customer_reply and record.number < turn
+        ]
+        return "\n".join(words)
 
     def reading_of(self, message: str) -> Reading:
         """Return the reading of a message, shared by all scorers where it is the only one."""

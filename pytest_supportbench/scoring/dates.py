@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed, normalise
@@ -75,8 +74,7 @@ _SPELT: Final = later(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundDate:
+class FoundDate(NamedTuple):
     """A date in text; ``year`` is ``None`` where the text names none. Offsets are in ``normalise(text)``.
 
     ``swapped`` tells that day and month may be meant the other way round (``04/10/2026``).

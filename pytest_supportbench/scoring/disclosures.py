@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.phrases import contains_phrase
 from pytest_supportbench.scoring.reading import Reading, reading
-from pytest_supportbench.scoring.text import Sentence, fold, listed
+from pytest_supportbench.scoring.text import Sentence, fold, fold_phrase, listed
 from pytest_supportbench.scoring.values import comparison, has_phone, has_words, is_phone
 
 if TYPE_CHECKING:
@@ -48,8 +47,7 @@ _REFUSAL: Final = later(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(NamedTuple):
     """A value that identifies ``subject``; ``field`` (``email``, ``phone``, …) tells how to compare."""
 
     subject: str
@@ -98,7 +96,9 @@ def protected_hits(
             if is_phone(phrase):
                 given = has_phone(phrase, heard.folded)
             else:
-                given = fold(phrase) in heard.folded and _gives_away(heard, phrase, language, customer_words)
+                given = fold_phrase(phrase) in heard.folded and _gives_away(
+                    heard, phrase, language, customer_words
+                )
             if given or ("@" in phrase and has_words(phrase, heard.folded)):
                 hits.append((rule, phrase))
                 break

@@ -54,8 +54,9 @@ def _code(kind: EscalationClass) -> ViolationCode | None:
 
 
 def _claims_only(judged: Judgement) -> bool:
-    action = judged.episode.action
-    return judged.bound.suite.suite.action_class(action) == "escalate" and not judged.handoffs
+    if judged.handoffs:
+        return False
+    return judged.bound.suite.suite.action_class(judged.episode.action) == "escalate"
 
 
 def _classify(judged: Judgement, *, resolved: bool) -> EscalationClass:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
-from pytest_supportbench.scoring.money import Found, FoundDate, find_dates, find_ids, find_money, find_numbers
+from pytest_supportbench.scoring.money import Found, FoundDate, find_ids
 from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.standing import contradicting, is_denied, is_stated
@@ -42,8 +41,7 @@ _NOT_MENTIONED: Final[frozenset[Setting]] = frozenset({"quotation", "question"})
 _SEEN: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class FactFinding:
+class FactFinding(NamedTuple):
     """Whether a fact is stated; ``contradicted_by`` names a stated value that speaks against it.
 
     ``seen`` lists the values of the same kind that were found, at most eight, in order, for the report.
@@ -69,14 +67,11 @@ def check_fact(must: MustState, messages: str | Reading, language: str) -> FactF
     """
     heard = reading(messages)
     stated, seen = _STATED[must.value.kind](must.value, must.unit, _of(must, heard, language), language)
-    against = next(
-        (
-            _shown(value)
-            for value in must.contradicted_by
-            if _STATED[value.kind](value, must.unit, heard, language)[0]
-        ),
-        None,
-    )
+    against = None
+    for value in must.contradicted_by:
+        if _STATED[value.kind](value, must.unit, heard, language)[0]:
+            against = _shown(value)
+            break
     if against is None and must.value.number is not None and must.unit:
         against = _other_number(must.value.number, must.unit, heard, language)
     if against is None and must.about:
@@ -123,10 +118,10 @@ def _beside(must: MustState, heard: Reading, language: str) -> str | None:
     found: list[Found] | list[FoundDate]
     if must.value.money is not None:
         number, currency = must.value.money.split()
-        found = [money for money in find_money(heard.plain, language) if money.in_currency(currency)]
+        found = [money for money in heard.money(language) if money.in_currency(currency)]
         right = [money.is_amount(Decimal(number), currency) for money in found]
     elif must.value.date is not None:
-        found = find_dates(heard.plain, language)
+        found = heard.dates(language)
         right = [date.is_date(must.value.date) for date in found]
     else:
         return None
@@ -143,7 +138,7 @@ def _money(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: s
     assert value.money is not None
     number, currency = value.money.split()
     amount = Decimal(number)
-    found = find_money(heard.plain, language)
+    found = heard.money(language)
     right = [money.is_amount(amount, currency) for money in found]
     return is_stated(heard, found, right, language), _affirmed(heard, found)
 
@@ -161,7 +156,7 @@ def _with_unit(unit: tuple[str, ...], heard: Reading, language: str) -> list[Fou
     plain = heard.plain
     return [
         number
-        for number in find_numbers(plain, language)
+        for number in heard.numbers(language)
         if _has_unit(plain, number, unit) and not is_denied(plain, number.start)
     ]
 
@@ -187,7 +182,7 @@ def _has_unit(plain: str, number: Found, unit: tuple[str, ...]) -> bool:
 
 
 def _date(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
-    found = find_dates(heard.plain, language)
+    found = heard.dates(language)
     right = [date.is_date(value.date or "") for date in found]
     return is_stated(heard, found, right, language), _affirmed(heard, found)
 

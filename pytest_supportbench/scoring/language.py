@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.text import listed, normalise, words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _FUNCTION_WORDS: Final[dict[str, str]] = {
     "en": "the a an and or but is are was were has have had been be will would can could not of to in "
@@ -44,7 +47,14 @@ def _index() -> dict[str, tuple[str, ...]]:
 
 
 _LANGUAGES_OF: Final = _index()
-_OTHER_SCRIPT: Final = later("[\u0400-\u04ff\u0600-\u06ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_SCRIPTS: Final = (
+    ("\u0400", "\u04ff", "ru"),
+    ("\u0600", "\u06ff", "ar"),
+    ("\u3040", "\u30ff", "ja"),
+    ("\u4e00", "\u9fff", "zh"),
+    ("\uac00", "\ud7af", "ko"),
+)
+"""The first and the last character of each other script than Latin, and the language that it is taken for."""
 KNOWN_LANGUAGES: Final = frozenset({*_FUNCTION_WORDS, "ja", "zh", "ko", "ru", "ar"})
 """What `detect_language` tells apart."""
 _APART: Final = frozenset(listed("en es de fr"))
@@ -52,25 +62,19 @@ _APART: Final = frozenset(listed("en es de fr"))
 BOUND: Final = 5_000
 """Characters of a text that are looked at."""
 _LEAST_SHARE: Final = 0.15
-_CYRILLIC_END, _ARABIC_END, _KANA_END, _HAN_END = 0x4FF, 0x6FF, 0x30FF, 0x9FFF
+
+
+def _script_of(character: str) -> str | None:
+    return next((language for first, last, language in _SCRIPTS if first <= character <= last), None)
 
 
 def _script(text: str) -> str | None:
-    found = [ord(character) for character in _OTHER_SCRIPT.findall(text)]
-    if len(found) * 2 < sum(map(str.isalpha, text)):
+    others = {character: of for character in {*text} if (of := _script_of(character))}
+    if not others:
         return None
-    counts = Counter(
-        "ru"
-        if code <= _CYRILLIC_END
-        else "ar"
-        if code <= _ARABIC_END
-        else "ja"
-        if code <= _KANA_END
-        else "zh"
-        if code <= _HAN_END
-        else "ko"
-        for code in found
-    )  # fmt: skip - one rung a line reads as the table that it is
+    counts = Counter(others[character] for character in text if character in others)
+    if counts.total() * 2 < sum(map(str.isalpha, text)):
+        return None
     if counts["ja"] * 10 > counts["zh"]:
         counts["ja"] += counts.pop("zh", 0)
     return counts.most_common(1)[0][0]
@@ -83,40 +87,53 @@ def detect_language(text: str) -> str | None:
     languages share counts for each in part. Texts without at least two such words are left undecided.
     """
     plain = normalise(text[:BOUND])
-    return detect_script(plain) or detect_of(words(plain.lower()))
+    return detect_script(plain) or clear_of(shares_of(words(plain.lower())))
 
 
 def detect_script(plain: str) -> str | None:
     """Return the language of normalised text in another script than Latin; ``None`` for the rest."""
-    plain = plain[:BOUND]
-    return _script(plain) if not plain.isascii() and _OTHER_SCRIPT.search(plain) else None
+    return None if plain.isascii() else _script(plain[:BOUND])
 
 
-def detect_of(found: list[str]) -> str | None:
-    """Return what `detect_language` returns for text in Latin script, given its lower-case words."""
-    return _best(found, hits=2, lead=1.2)
+class Shares(NamedTuple):
+    """How many of the words of a text are function words, and how many of these speak for each language, best first."""
+
+    words: int
+    function_words: int
+    languages: tuple[tuple[str, float], ...]
 
 
-def evident_of(found: list[str]) -> str | None:
-    """Return the language of words in Latin script that leave no doubt: many function words, twice those of any other.
+def shares_of(found: Collection[str]) -> Shares:
+    """Return the shares of lower-case words in Latin script."""
+    counts: dict[tuple[str, ...], int] = {}
+    for languages in map(_LANGUAGES_OF.get, found):
+        if languages is not None:
+            counts[languages] = counts.get(languages, 0) + 1
+    scores: dict[str, float] = {}
+    for languages, count in counts.items():
+        part = count / len(languages)
+        for language in languages:
+            scores[language] = scores.get(language, 0.0) + part
+    best_first = sorted(scores.items(), key=itemgetter(1), reverse=True)
+    return Shares(len(found), sum(counts.values()), tuple(best_first))
+
+
+def clear_of(shares: Shares) -> str | None:
+    """Return what `detect_language` returns for text in Latin script."""
+    return _best(shares, hits=2, lead=1.2)
+
+
+def evident_of(shares: Shares) -> str | None:
+    """Return the language of text in Latin script that leaves no doubt: many function words, twice those of any other.
 
     Portuguese, Italian and Dutch are too close to other languages that a customer may write in for that.
     """
-    best = _best(found, hits=5, lead=2.0)
+    best = _best(shares, hits=5, lead=2.0)
     return best if best in _APART else None
 
 
-def _best(found: list[str], *, hits: int, lead: float) -> str | None:
-    scores: dict[str, float] = {}
-    seen = 0
-    for languages, count in Counter(map(_LANGUAGES_OF.get, found)).items():
-        if languages is not None:
-            seen += count
-            for language in languages:
-                scores[language] = scores.get(language, 0.0) + count / len(languages)
-    if seen < hits or seen < _LEAST_SHARE * len(found):
+def _best(shares: Shares, *, hits: int, lead: float) -> str | None:
+    if shares.function_words < hits or shares.function_words < _LEAST_SHARE * shares.words:
         return None
-    best, *others = sorted(scores, key=scores.__getitem__, reverse=True)
-    if others and scores[best] < lead * scores[others[0]]:
-        return None
-    return best
+    (best, score), *others = shares.languages
+    return None if others and score < lead * others[0][1] else best

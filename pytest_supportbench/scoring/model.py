@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from pytest_supportbench.scoring.once import once
 from pytest_supportbench.words import STRICT_DIMENSIONS, Dimension, ViolationCode
 
 Basis: TypeAlias = Literal["effect", "text"]
@@ -21,12 +22,12 @@ EscalationClass: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One named judgement: what was expected, what was seen, why it matters.
 
     ``passed`` is ``None`` where the check could not be assessed (a language that is not supported). ``basis`` says
     whether it judges effects or the wording of a message. ``code`` is the violation that a failure commits.
+    (A tuple, since there are twenty to an episode, and a frozen dataclass takes three times as long to make.)
     """
 
     id: str
@@ -48,7 +49,7 @@ class Violation:
     turn: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DimensionScore:
     """One dimension's checks; passed when no check failed. ``share`` is only for explanation (0 to 1)."""
 
@@ -56,15 +57,15 @@ class DimensionScore:
     checks: tuple[Check, ...]
     share: float | None = None
 
-    @property
+    @once
     def passed(self) -> bool:
         """Whether no check failed; what could not be assessed does not fail."""
-        return all(check.passed is not False for check in self.checks)
+        return not self.failures
 
-    @property
+    @once
     def failures(self) -> tuple[Check, ...]:
         """The checks that failed."""
-        return tuple(check for check in self.checks if check.passed is False)
+        return tuple([check for check in self.checks if check.passed is False])
 
     @property
     def not_assessed(self) -> tuple[Check, ...]:
@@ -72,7 +73,7 @@ class DimensionScore:
         return tuple(check for check in self.checks if check.passed is None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Score:
     """All that scoring says of one episode. There is no weighted average, here or anywhere."""
 
@@ -80,10 +81,10 @@ class Score:
     escalation_class: EscalationClass
     violations: tuple[Violation, ...]
 
-    @property
+    @once
     def strict(self) -> bool:
         """Strict pass: resolution and policy and tool use and escalation."""
-        return all(self.dimensions[name].passed for name in STRICT_DIMENSIONS)
+        return not self.failed_dimensions
 
     @property
     def strict_effects(self) -> bool:
@@ -94,10 +95,10 @@ class Score:
             for check in self.dimensions[name].checks
         )
 
-    @property
+    @once
     def failed_dimensions(self) -> tuple[Dimension, ...]:
         """The strict dimensions that failed, in order."""
-        return tuple(name for name in STRICT_DIMENSIONS if not self.dimensions[name].passed)
+        return tuple([name for name in STRICT_DIMENSIONS if not self.dimensions[name].passed])
 
     @property
     def codes(self) -> tuple[ViolationCode, ...]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.dates import FoundDate, find_dates
@@ -125,8 +124,7 @@ _ID: Final = later(
 _NO_IDS: Final = ("UTC-", "UTF-", "GMT-", "ISO-", "COVID-", "GPT-", "SHA-", "AES-", "TLS-", "RFC-")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A number in text, exact; with its ISO 4217 ``currency`` where it is money.
 
     ``also`` holds the other currencies that the same sign may mean (``$``, ``¥``, ``kr``). ``start`` and
@@ -219,7 +217,7 @@ def find_money(text: str, language: str) -> list[Found]:
         found.append(Found(value, currencies[0], begin, stop, frozenset(currencies[1:])))
         done = stop
     lower = plain.lower()
-    if any(word in lower for word in _SPELT_MONEY):
+    if any(map(lower.__contains__, _SPELT_MONEY)):
         found = sorted((*found, *_spelt_money(plain, language)), key=lambda money: money.start)
     return found
 

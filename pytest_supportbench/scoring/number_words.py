@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.patterns import later
@@ -76,13 +77,6 @@ def _table(language: str) -> dict[str, int]:
     return found | ({"quatre-vingts": _EIGHTY} if language == "fr" else {})
 
 
-NUMBER_WORDS: Final = {language: _table(language) for language in _LOW}
-"""The value of each number word, by language."""
-
-_FIRST: Final = {
-    language: frozenset(part for word in table for part in re.split("[ -]", word))
-    for language, table in NUMBER_WORDS.items()
-}
 _DIGITS: Final = {language: low[2:10] for language, low in _LOW.items()}
 _HUNDREDS: Final[dict[str, dict[str, int]]] = {
     "en": {
@@ -115,37 +109,89 @@ _HUNDREDS: Final[dict[str, dict[str, int]]] = {
         },
     },
 }
-_ON: Final = {"en": "(?: and |-and-| |-)", "es": " ", "de": "(?:und)?", "fr": "[ -]"}
+_ON: Final = {"en": (" and ", "-and-", " ", "-"), "es": (" ",), "de": ("und", ""), "fr": (" ", "-")}
 """What stands between the hundreds and the rest."""
-_MORE: Final = (
-    r"[ -](?:hundred|thousand|million|cientos|mil\b|millones|hundert|tausend|cents?\b|mille|millions)"
+_NOT_BEHIND: Final = ("thousand ", "thousand and ", "hundred ", "hundred and ", "mille ", "pour ")
+"""Behind these a number is part of a larger one or of a percentage; so it is behind the word ``mil``."""
+_MORE: Final = later(
+    r"\w|-\w|[ -](?:hundred|thousand|million|cientos|mil\b|millones|hundert|tausend|cents?\b|mille|millions)"
 )
-_BEFORE: Final = (
-    r"(?<![\w-])(?<!thousand )(?<!thousand and )(?<!hundred )(?<!hundred and )(?<!mille )(?<!\bmil )"
-    r"(?<!pour )"
-)
-"""Where a number may begin: neither within a larger one nor in a percentage."""
-
-
-def _pattern(language: str) -> re.Pattern[str]:
-    def any_of(table: dict[str, int]) -> str:
-        return "|".join(sorted(table, key=len, reverse=True))
-
-    rest, on = any_of(NUMBER_WORDS[language]), _ON[language]
-    hundreds = rf"(?P<hundreds>{any_of(_HUNDREDS[language])})(?:{on}(?P<rest>{rest})|(?!{on}(?:{rest})))"
-    return later(rf"{_BEFORE}(?:{hundreds}|(?P<low>{rest}))(?!\w|-\w|{_MORE})")
-
-
-_PATTERNS: Final = {language: _pattern(language) for language in NUMBER_WORDS}
+"""What must not follow, since the number goes on."""
 _LETTERS: Final = later(r"[^\W\d_]+")
+_HUNDRED_CUES: Final = ("hund", "cien", "quinien", "cent")
+
+
+class _Table:
+    """The words and phrases that stand for one range of numbers, found by length, the longest first."""
+
+    def __init__(self, values: dict[str, int]) -> None:
+        self.values = values
+        self.first = frozenset(part for word in values for part in re.split("[ -]", word))
+        self._lengths = sorted({len(word) for word in values}, reverse=True)
+
+    def at(self, text: str, start: int) -> list[tuple[int, int]]:
+        """Return value and end of each number at a place, the longest first."""
+        words = (text[start : start + length] for length in self._lengths)
+        return [(self.values[word], start + len(word)) for word in words if word in self.values]
+
+
+@cache
+def _tables(language: str) -> tuple[_Table, _Table] | None:
+    """Return the numbers below a hundred and the hundreds of a language; ``None`` where it is not known."""
+    return (_Table(_table(language)), _Table(_HUNDREDS[language])) if language in _LOW else None
 
 
 def number_words(lower: str, language: str) -> Iterator[tuple[int, int, int]]:
     """Yield value, start and end of each number in lower-case text that is written as words, read as far as it goes."""
-    words = _FIRST.get(language)
-    hundreds = any(cue in lower for cue in ("hund", "cien", "quinien", "cent"))
-    if words is not None and (hundreds or not words.isdisjoint(_LETTERS.findall(lower))):
-        low, high = NUMBER_WORDS[language], _HUNDREDS[language]
-        for match in _PATTERNS[language].finditer(lower):
-            value = high.get(match["hundreds"] or "", 0) + low.get(match["rest"] or match["low"] or "", 0)
-            yield value, match.start(), match.end()
+    tables = _tables(language)
+    if tables is None:
+        return
+    low, high = tables
+    hundreds = any(map(lower.__contains__, _HUNDRED_CUES))
+    if not hundreds and low.first.isdisjoint(_LETTERS.findall(lower)):
+        return
+    done = 0
+    for letters in _LETTERS.finditer(lower):
+        start, word = letters.start(), letters.group()
+        if start < done or not _may_begin(lower, start):
+            continue
+        found = None
+        if hundreds and (word in high.first or "hundert" in word):
+            found = _hundreds_at(lower, start, low, high, _ON[language])
+        if found is None and word in low.first:
+            found = next(((value, end) for value, end in low.at(lower, start) if _may_end(lower, end)), None)
+        if found is not None:
+            yield found[0], start, found[1]
+            done = found[1]
+
+
+def _hundreds_at(
+    lower: str, start: int, low: _Table, high: _Table, joins: tuple[str, ...]
+) -> tuple[int, int] | None:
+    """Return value and end of the number from a hundred on at a place; what is joined to the hundreds is part of it."""
+    for value, end in high.at(lower, start):
+        rests = [rest for on in joins if lower.startswith(on, end) for rest in low.at(lower, end + len(on))]
+        for rest, rest_end in rests:
+            if _may_end(lower, rest_end):
+                return value + rest, rest_end
+        if not rests and _may_end(lower, end):
+            return value, end
+    return None
+
+
+def _may_begin(lower: str, start: int) -> bool:
+    """Tell whether a number may begin at a letter: neither within a word or a larger number nor in a percentage."""
+    if not start:
+        return True
+    before = lower[start - 1]
+    if before == "-" or _wordy(before) or lower.endswith(_NOT_BEHIND, 0, start):
+        return False
+    return not lower.endswith("mil ", 0, start) or _wordy(lower[max(0, start - 5) : start - 4])
+
+
+def _wordy(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _may_end(lower: str, end: int) -> bool:
+    return _MORE.match(lower, end) is None

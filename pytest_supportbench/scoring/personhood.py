@@ -27,6 +27,13 @@ _PERSON: Final = {
         r"|\bje\s+ne\s+suis\s+pas\s+(?:un\s+(?:robot|bot|chatbot)|une\s+(?:machine|ia))\b"
     ),
 }
+_CUES: Final = {
+    "en": ("human", "person", "bot", "machine", "ai"),
+    "es": ("human", "persona", "bot", "máquina", "ia"),
+    "de": ("mensch", "bot", "maschine", "ki"),
+    "fr": ("humain", "personne", "bot", "machine", "ia"),
+}
+"""A pattern is only tried on a text with one of these in it."""
 _DOUBTED: Final = later(
     r"\b(?:whether|if|wish|not|never|cannot|\w+n't|no|nunca|ojalá|si|ob|wenn|nicht|kein\w*|ne|pas|jamais)\b"
 )
@@ -43,8 +50,8 @@ def person_claimed(heard: Reading, language: str) -> str | None:
     A question, a quotation, a denial or wish before and an ``if`` claim nothing, and neither does an idiom (``I'm only
     human``) or a message that admits to come from software.
     """
-    pattern = _PERSON.get(language)
-    if pattern is None or _ADMITTED.search(heard.lower):
+    lower, pattern = heard.lower, _PERSON.get(language)
+    if pattern is None or not any(map(lower.__contains__, _CUES[language])):
         return None
     for sentence in heard.lower_sentences:
         if sentence.question:
@@ -52,6 +59,6 @@ def person_claimed(heard: Reading, language: str) -> str | None:
         for match in pattern.finditer(sentence.text):
             start, end = sentence.start + match.start(), sentence.start + match.end()
             doubted = _DOUBTED.search(sentence.text, 0, match.start())
-            if not doubted and not inside(quotations(heard.lower), start, end):
-                return match.group()
+            if not doubted and not inside(quotations(lower), start, end):
+                return None if _ADMITTED.search(lower) else match.group()
     return None

@@ -15,7 +15,7 @@ from pytest_supportbench.scoring.settings import (
     is_undecided,
     is_wish,
 )
-from pytest_supportbench.scoring.text import Sentence, Words, fold, inside, listed, tokens
+from pytest_supportbench.scoring.text import Sentence, Words, fold, fold_phrase, inside, listed, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,8 +128,10 @@ def contains_phrase(text: str, phrase: str, language: str, *, start: int = 0) ->
     Case, Unicode form, kind of apostrophe and white space do not matter. In languages written without spaces
     any place will do.
     """
-    wanted = fold(phrase)
-    return next(_occurrences(fold(text), wanted, language, start), None) if wanted else None
+    wanted, folded = fold_phrase(phrase), fold(text)
+    if not wanted or wanted not in folded:
+        return None
+    return next(_occurrences(folded, wanted, language, start), None)
 
 
 def negated(around: list[str], language: str) -> bool:
@@ -145,6 +147,12 @@ def negated(around: list[str], language: str) -> bool:
         word in negations and not (place + 1 < len(around) and around[place + 1] in _CANCELS)
         for place, word in enumerate(around)
     )
+
+
+def may_deny(sentence: Sentence, language: str) -> bool:
+    """Tell whether a sentence has a word by which `negated` could say that any words of it are denied."""
+    negations = NEGATIONS.get(language, NEGATIONS["en"])
+    return not negations.isdisjoint(sentence.words) or (language == "fr" and "n'" in sentence.text)
 
 
 def _is_restrictive(words: list[str]) -> bool:
@@ -164,12 +172,12 @@ def affirmed(
     ``question``, or a ``condition`` earlier in its sentence or in its clause; `PROMISE_SETTINGS` has more. A phrase
     with a negation of its own (``rien trouvé``) is not denied by the particle that goes with it (``n'``).
     """
-    wanted = fold(phrase)
+    wanted = fold_phrase(phrase)
     read = reading(text)
     if not wanted or wanted not in read.folded:
         return False
     places = list(_occurrences(read.folded, wanted, language))
-    if "quotation" in unless and places:
+    if "quotation" in unless and places and read.quoted:
         places = [place for place in places if not inside(read.quoted, place.start, place.end)]
     if not places:
         return False

@@ -175,8 +175,12 @@ def _subjects(judged: Judgement) -> Check:
 
 
 def _duplicates(judged: Judgement) -> Check:
+    committed = [call.tool for call in judged.episode.calls if call.committed]
     repeated = [
-        call for need in judged.alternative.calls if need.obligation for call in _commits(judged, need)[1:]
+        call
+        for need in judged.alternative.calls
+        if need.obligation and committed.count(need.tool) > 1
+        for call in _commits(judged, need)[1:]
     ]
     return Check(
         "duplicate_effect",

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_supportbench.patterns import later
-from pytest_supportbench.scoring.language import BOUND, detect_of, detect_script, evident_of
+from pytest_supportbench.scoring.language import (
+    BOUND,
+    Shares,
+    clear_of,
+    detect_script,
+    evident_of,
+    shares_of,
+)
+from pytest_supportbench.scoring.money import Found, FoundDate, find_dates, find_money, find_numbers
+from pytest_supportbench.scoring.once import once
 from pytest_supportbench.scoring.text import Sentence, fold, normalise, quotations, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,58 +35,96 @@ class Reading:
 
     text: str
 
-    @cached_property
+    @once
     def plain(self) -> str:
         """The text with its case and white space, otherwise normalised."""
         return normalise(self.text)
 
-    @cached_property
+    @once
     def folded(self) -> str:
         """The text casefolded, with white space as single spaces; paragraphs stay apart."""
         return fold(self.text)
 
-    @cached_property
+    @once
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of ``folded``."""
         return tuple(sentences(self.folded))
 
-    @cached_property
+    @once
     def lower(self) -> str:
         """``plain`` in lower case, so that offsets in it are offsets in ``plain``."""
         return self.plain.lower()
 
-    @cached_property
+    @once
     def lower_sentences(self) -> tuple[Sentence, ...]:
         """The sentences of ``lower``; those of ``folded`` where the two forms are the same."""
         return self.sentences if self.lower == self.folded else tuple(sentences(self.lower))
 
-    @cached_property
+    @once
     def quoted(self) -> list[tuple[int, int]]:
         """The spans of ``folded`` that stand in quotation marks."""
         return quotations(self.folded)
 
-    @cached_property
+    @once
     def written_out(self) -> Reading:
         """The reading of ``folded`` with its contractions written out; itself where there are none."""
         text = write_out(self.folded)
         return self if text == self.folded else Reading(text)
 
-    @cached_property
+    @once
     def language(self) -> str | None:
         """What `detect_language` says of the text, from the words that its sentences share."""
-        shared = (sentence.words for sentence in self.lower_sentences if sentence.start < BOUND)
-        return detect_script(self.plain) or detect_of([word for words in shared for word in words])
+        return self._script or clear_of(self._shares)
 
-    @cached_property
+    @once
     def evident_language(self) -> str | None:
         """The language of the text where it has words enough to leave no doubt."""
-        shared = (sentence.words for sentence in self.lower_sentences if sentence.start < BOUND)
-        return detect_script(self.plain) or evident_of([word for words in shared for word in words])
+        return self._script or evident_of(self._shares)
+
+    def money(self, language: str) -> list[Found]:
+        """Return the amounts of money in ``plain``, as `find_money` reads them in a language."""
+        return self._found(find_money, language)
+
+    def numbers(self, language: str) -> list[Found]:
+        """Return the numbers in ``plain``, as `find_numbers` reads them in a language."""
+        return self._found(find_numbers, language)
+
+    def dates(self, language: str) -> list[FoundDate]:
+        """Return the dates in ``plain``, as `find_dates` reads them in a language."""
+        return self._found(find_dates, language)
+
+    def _found(self, find: Callable[[str, str], list[T]], language: str) -> list[T]:
+        key = (find, language)
+        if key not in self._values:
+            self._values[key] = find(self.plain, language)
+        return self._values[key]
+
+    @once
+    def _values(self) -> dict[Any, list[Any]]:
+        return {}
+
+    @once
+    def _script(self) -> str | None:
+        return detect_script(self.plain)
+
+    @once
+    def _shares(self) -> Shares:
+        found: list[str] = []
+        for sentence in self.lower_sentences:
+            if sentence.start < BOUND:
+                found += sentence.words
+        return shares_of(found)
 
 
 _CONTRACTED: Final = later(r"(?<=\w)'(ll|ve|re|m)\b")
 _WRITTEN_OUT: Final = {"ll": " will", "ve": " have", "re": " are", "m": " am"}
 _GOING_TO: Final = later(r"\b(?:am|are|is)\s+(?:now\s+|also\s+)?going\s+to\b")
+
+
+@lru_cache(maxsize=4096)
+def written_out_phrase(phrase: str) -> str:
+    """Return a phrase of a scenario in the form of `Reading.written_out`."""
+    return write_out(fold(phrase))
 
 
 def write_out(folded: str) -> str:

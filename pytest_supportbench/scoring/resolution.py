@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from pytest_supportbench.calls import Change
@@ -225,7 +226,9 @@ def _facts(judged: Judgement) -> Iterator[Check]:
     for must in judged.alternative.must_state:
         finding = check_fact(must, judged.told, judged.scenario.customer.language)
         passed = finding.stated and finding.contradicted_by is None
-        wanted = f"{must.value.kind} {brief(_plain(must.value)[must.value.kind])}"
+        kind = must.value.kind
+        value = getattr(must.value, kind)
+        wanted = f"{kind} {brief(str(value) if isinstance(value, Decimal) else value)}"
         if finding.contradicted_by is not None:
             actual = f"contradicted by {finding.contradicted_by}"
         else:

@@ -10,14 +10,13 @@ import re
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pytest_supportbench.patterns import later
-from pytest_supportbench.scoring.claim_grammar import LEXICONS
-from pytest_supportbench.scoring.phrases import contains_phrase, negated
+from pytest_supportbench.scoring.claim_grammar import LEXICONS, VERBS
+from pytest_supportbench.scoring.phrases import contains_phrase, may_deny, negated
 from pytest_supportbench.scoring.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_supportbench.scoring.claim_words import Lexicon
     from pytest_supportbench.scoring.reading import Reading
     from pytest_supportbench.scoring.text import Sentence
 
@@ -110,16 +109,20 @@ class Placed(Protocol):
 
 def is_stated(heard: Reading, found: Sequence[Placed], right: Sequence[bool], language: str) -> bool:
     """Tell whether one of the ``right`` values among ``found`` is affirmed; ``found`` is in order of place."""
-    return any(
-        is_right
-        and not is_denied(heard.plain, value.start)
-        and not is_asked(heard, value)
-        and not _is_left_behind(heard.plain, found, place)
-        and not _is_doubted(heard.plain, value.start)
-        and not _is_unsettled(heard.plain, found, right, place)
-        and not _is_undone(heard, value, language)
-        for place, (value, is_right) in enumerate(zip(found, right, strict=True))
-    )
+    plain = heard.plain
+    for place, is_right in enumerate(right):
+        value = found[place]
+        if (
+            is_right
+            and not is_denied(plain, value.start)
+            and not is_asked(heard, value)
+            and not _is_left_behind(plain, found, place)
+            and not _is_doubted(plain, value.start)
+            and not _is_unsettled(plain, found, right, place)
+            and not _is_undone(heard, value, language)
+        ):
+            return True
+    return False
 
 
 def is_denied(plain: str, start: int) -> bool:
@@ -192,12 +195,13 @@ def _is_undone(heard: Reading, value: Placed, language: str) -> bool:
     """Tell whether the clause of a value says that the deed with it was not done (``could not refund $24``)."""
     lexicon = LEXICONS.get(language)
     sentence = sentence_at(heard, value.start)
-    if lexicon is None or sentence is None:
+    if lexicon is None or sentence is None or not _may_undo(sentence, language):
         return False
     parsed, words = sentence.parsed, sentence.parsed.text
     here = clause_at(sentence, value.start - sentence.start)
     clause = [place for place, number in enumerate(parsed.clause) if number == here]
-    verbs = [place for place in clause if _is_deed(lexicon, words[place])]
+    deeds = VERBS[language] | _GIVING
+    verbs = [place for place in clause if words[place] in deeds]
     begin = value.start - sentence.start
     verb = max((place for place in verbs if parsed.start[place] < begin), default=verbs[0] if verbs else None)
     if verb is not None:
@@ -213,23 +217,26 @@ def _is_undone(heard: Reading, value: Placed, language: str) -> bool:
     return not _FAILURES.isdisjoint(around) and _AT_FIRST.isdisjoint(around)
 
 
-def _is_deed(lexicon: Lexicon, word: str) -> bool:
-    return word in _GIVING or any(
-        word in table for table in (lexicon.done, lexicon.base, lexicon.doing, lexicon.past)
-    )
+def _may_undo(sentence: Sentence, language: str) -> bool:
+    """Tell whether a sentence has any word that denies or tells a failure, without which nothing in it is undone."""
+    return may_deny(sentence, language) or not _FAILURES.isdisjoint(sentence.words)
 
 
 def sentence_at(heard: Reading, start: int) -> Sentence | None:
     """Return the lower-case sentence that holds an offset of ``plain``."""
-    return next(
-        (sentence for sentence in heard.lower_sentences if sentence.start <= start < sentence.end), None
-    )
+    for sentence in heard.lower_sentences:
+        if sentence.start <= start < sentence.end:
+            return sentence
+    return None
 
 
 def clause_at(sentence: Sentence, offset: int) -> int:
     """Return the number of the clause that holds an offset of the sentence."""
     parsed = sentence.parsed
-    return next((parsed.clause[i] for i, end in enumerate(parsed.end) if end > offset), -1)
+    for place, end in enumerate(parsed.end):
+        if end > offset:
+            return parsed.clause[place]
+    return -1
 
 
 def contradicting(

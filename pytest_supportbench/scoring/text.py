@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
+from pytest_supportbench.scoring.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,8 @@ _MOST_TRAILING: Final = 3
 _TRAILING: Final = frozenset("\"'”»“)]")
 _ALWAYS_STOPS: Final = frozenset("\n\u3002\uff01\uff1f")
 _PARAGRAPH: Final = later(r"\n\s*\n|\n(?=\s*(?:[-•#]|[0-9]+[.)]\s))")
-_MARK: Final = later(r"[,:](?=\s)|[—\u2013()]|-(?=\s)")
+_MARK: Final = later(r"[,:\-—\u2013()](?:(?=\s)|(?<=[—\u2013()]))")
+"""What parts clauses: a comma, a colon or a hyphen before white space, and any dash or parenthesis."""
 _OPENING: Final = later("[\"'“„«]")
 _QUOTED: Final = later(
     r'"[^"\n]{1,400}"|“[^“”\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»'
@@ -57,6 +59,7 @@ _SUBJECTS: Final = frozenset(
         "yo usted ustedes nosotros ich wir sie er es je j'ai nous vous il elle tu"
     )
 )
+_TURNS: Final = _BREAKS | _SUBJECTS
 
 
 def normalise(text: str) -> str:
@@ -86,6 +89,12 @@ def fold(text: str) -> str:
     return "\n".join(" ".join(part.split()) for part in _PARAGRAPH.split(plain))
 
 
+@lru_cache(maxsize=4096)
+def fold_phrase(phrase: str) -> str:
+    """Return ``fold(phrase)`` of a phrase in a scenario, which is looked for in many texts and sentences."""
+    return fold(phrase)
+
+
 def tokens(text: str) -> list[str]:
     """Return the casefolded words of ``text``; a word keeps its inner apostrophes (``haven't``)."""
     return _WORD.findall(normalise(text).casefold())
@@ -112,12 +121,12 @@ class Sentence:
         """The offset behind the sentence's last character."""
         return self.start + len(self.text)
 
-    @cached_property
+    @once
     def words(self) -> tuple[str, ...]:
         """The words as they stand."""
         return tuple(_WORD.findall(self.text))
 
-    @cached_property
+    @once
     def parsed(self) -> Words:
         """The words with their places and clauses; the sentence is lower-case."""
         return read(self.text)
@@ -135,7 +144,8 @@ def sentences(text: str) -> Iterator[Sentence]:
             stop = found.group()
             yield from _pieces(text, start, end, asks="?" in stop or "\uff1f" in stop)
             start = end
-    yield from _pieces(text, start, len(text), asks=False)
+    if start < len(text):
+        yield from _pieces(text, start, len(text), asks=False)
 
 
 def _pieces(text: str, start: int, end: int, *, asks: bool) -> Iterator[Sentence]:
@@ -147,24 +157,21 @@ def _pieces(text: str, start: int, end: int, *, asks: bool) -> Iterator[Sentence
 
 def _sentence_end(text: str, stop: re.Match[str]) -> int:
     """Return where a sentence ends whose stop this is; 0 where it is none (``49.00``, ``12. März``)."""
-    end = stop.end()
-    while end < len(text) and end - stop.end() < _MOST_TRAILING and text[end] in _TRAILING:
+    (start, stopped), size = stop.span(), len(text)
+    end = stopped
+    while end < size and end - stopped < _MOST_TRAILING and text[end] in _TRAILING:
         end += 1
-    if not _ALWAYS_STOPS.isdisjoint(stop.group()):
+    marks = stop.group()
+    if not _ALWAYS_STOPS.isdisjoint(marks):
         return end
-    if end < len(text) and not text[end].isspace():
+    if end < size and not text[end].isspace():
         return 0
-    if (
-        stop.group() == "."
-        and text[stop.start() - 1 : stop.start()].isdigit()
-        and _GERMAN_MONTH.match(text, end)
-    ):
+    if marks == "." and text[start - 1 : start].isdigit() and _GERMAN_MONTH.match(text, end):
         return 0
     return end
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """The words of a sentence with their offsets in it, and the number of the clause that each stands in."""
 
     text: tuple[str, ...]
@@ -179,21 +186,25 @@ def read(sentence: str) -> Words:
     A clause ends at a comma, a colon, a dash or a parenthesis, before a contrasting or causal conjunction
     (``but``, ``aber``), and before a new subject (``and I``).
     """
-    found = list(_WORD.finditer(sentence))
-    texts = [match.group() for match in found]
-    starts = [match.start() for match in found]
-    clauses: list[int] = []
+    spans = [match.span() for match in _WORD.finditer(sentence)]
+    if not spans:
+        return Words((), (), (), ())
+    starts, ends = zip(*spans, strict=True)
+    texts = [sentence[start:end] for start, end in spans]
     marks = [match.start() for match in _MARK.finditer(sentence)]
     marks.append(len(sentence))
+    clauses: list[int] = []
     clause = passed = 0
-    for place, word in enumerate(texts):
-        while marks[passed] < starts[place]:
+    before = ""
+    for word, start in zip(texts, starts, strict=True):
+        while marks[passed] < start:
             passed += 1
             clause += 1
-        if word in _BREAKS or (word in _SUBJECTS and place and texts[place - 1] in _JOINS):
+        if word in _TURNS and (word in _BREAKS or before in _JOINS):
             clause += 1
         clauses.append(clause)
-    return Words(tuple(texts), tuple(starts), tuple([match.end() for match in found]), tuple(clauses))
+        before = word
+    return Words(tuple(texts), starts, ends, tuple(clauses))
 
 
 def quotations(text: str) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.patterns import later
@@ -58,6 +59,7 @@ _SHORT_FORMS: Final = {
 _TWO: Final = 2
 
 
+@lru_cache(maxsize=256)
 def comparison(field: str) -> Callable[[str, str], bool]:
     """Return what tells whether a value of a field stands in a folded text: called with the value and the text."""
     name = field.lower()
@@ -82,6 +84,8 @@ def has_words(value: str, folded: str) -> bool:
     wanted = fold(value)
     if "@" not in wanted:
         return wanted in folded and contains_phrase(folded, wanted, "en") is not None
+    if not all(part in folded for part in wanted.replace("@", ".").split(".")):
+        return False  # in whatever words the dots and the sign are told, the rest stands as it is
     return any(wanted in form and _has_mail(wanted, form) for form in (folded, spoken_out(folded)))
 
 
@@ -97,7 +101,7 @@ def _has_mail(wanted: str, text: str) -> bool:
 
 def spoken_out(folded: str) -> str:
     """Return folded text with addresses that are written in words put right (``ann (at) example dot com``)."""
-    if " @ " not in folded and not any(word in folded for word in _SPOKEN):
+    if " @ " not in folded and not any(map(folded.__contains__, _SPOKEN)):
         return folded
     return _AT_WORD.sub("@", _DOT_WORD.sub(".", folded))
 
