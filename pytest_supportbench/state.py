@@ -62,11 +62,10 @@ class Record(BaseModel):
         for name in self.owners:
             value = self.__dict__[name]
             if isinstance(value, str):
-                if value:
-                    found.append(value)
+                found.append(value)
             else:
                 found.extend(value or ())
-        return frozenset(found)
+        return frozenset(filter(None, found))
 
     def evidence(self) -> frozenset[Deed]:
         """Return the deeds that this record proves to have happened (a refund record proves a refund)."""

@@ -79,11 +79,7 @@ class Toolset(Generic[S]):
 
     def where(self, table: Mapping[str, R], **values: Any) -> list[R]:
         """Return the records whose fields equal ``values``, in table order, noting whose they are."""
-        return [
-            self.touch(record)
-            for record in table.values()
-            if all(getattr(record, name) == value for name, value in values.items())
-        ]
+        return [self.touch(record) for record in table.values() if _has(record, values)]
 
     def put(self, table: dict[str, R], record: R) -> R:
         """Insert or replace a record, noting whose it is."""
@@ -124,3 +120,10 @@ class Toolset(Generic[S]):
             if candidate in tables:
                 return candidate
         raise KeyError(name)
+
+
+def _has(record: Record, values: Mapping[str, Any]) -> bool:
+    for name, value in values.items():  # noqa: SIM110 - half as long as with all(), and every list of records asks
+        if getattr(record, name) != value:
+            return False
+    return True
