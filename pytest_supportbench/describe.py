@@ -39,7 +39,7 @@ def _fact(must: MustState) -> str:
     """Return a fact's value; one that may be worded in many ways goes by its name."""
     if must.value.text is not None or must.value.mention is not None:
         return must.fact.replace("-", " ")
-    (value,) = must.value.model_dump(exclude_unset=True).values()
+    value = getattr(must.value, must.value.kind)
     return f"{value} {must.unit[0]}" if must.unit else str(value)
 
 

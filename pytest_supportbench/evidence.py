@@ -23,6 +23,8 @@ Case: TypeAlias = tuple[str, str]
 MAX_RUN: Final = 100
 """Characters of a run's id that are kept; a file may say anything."""
 
+_SORTED: Final = json.JSONEncoder(sort_keys=True, default=str)
+
 UNSHARED: Final = frozenset({"host", "cassette", "record", "replayed", "digest_checked", "prompt_path", "id"})
 """What a fingerprint says of the machine or of the way it was run, so that two machines write equal baselines."""
 
@@ -262,8 +264,7 @@ def family(scenario: str, twin: object) -> str:
 def trace(line: Mapping[str, Any]) -> str:
     """Return a hash of all that the agent replied in an episode."""
     said = [{key: value for key, value in turn.items() if key != "customer_reply"} for turn in line["turns"]]
-    data = json.dumps([said, line["failure"]], sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(data.encode()).hexdigest()
+    return hashlib.sha256(_SORTED.encode([said, line["failure"]]).encode()).hexdigest()
 
 
 def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:

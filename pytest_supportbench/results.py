@@ -12,6 +12,8 @@ from json import dumps
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.records import Episode, Limits, TurnRecord
@@ -238,5 +240,8 @@ def episode_key(line: Mapping[str, Any]) -> str:
 
 
 def dump(line: Mapping[str, Any]) -> str:
-    """Return a mapping as one JSON line."""
-    return dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"
+    """Return a mapping as one JSON line; half a surrogate pair, which UTF-8 cannot hold, stays in it as it is."""
+    try:
+        return to_json(line, inf_nan_mode="constants", fallback=str).decode() + "\n"
+    except PydanticSerializationError:  # half a surrogate pair, or hundreds of levels
+        return dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 LEXICONS: Final[dict[str, Lexicon]] = {"en": ENGLISH, "es": SPANISH, "de": GERMAN, "fr": FRENCH}
 
-VERBS: Final = {
-    name: frozenset((*words.done, *words.doing, *words.past, *words.base)) for name, words in LEXICONS.items()
+_FORMS: Final = {
+    name: frozenset((*words.done, *words.doing, *words.past)) for name, words in LEXICONS.items()
 }
+VERBS: Final = {name: _FORMS[name].union(words.base) for name, words in LEXICONS.items()}
+"""All forms of the verbs of deeds; those of ``base`` count only as infinitives."""
 _COMPOUNDS: Final = (
     ("add-on", "add_on"),
     ("as soon as", "as_soon_as"),
@@ -108,14 +110,13 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     promised = None
     if any(map(sentence.__contains__, lexicon.promise_cues)):
         promised = lexicon.promises.search(sentence)
-    known = VERBS[language]
-    if not spoken and promised is None and known.isdisjoint(given.words):
+    if not spoken and promised is None and VERBS[language].isdisjoint(given.words):
         return
     for compound, joined in _COMPOUNDS:
         sentence = sentence.replace(compound, joined)
     parsed = given.parsed if sentence == given.text else read(sentence)
     clauses = Clauses(lexicon, language, parsed)
-    words = clauses.words.text
+    words, forms = parsed.text, _FORMS[language]
     for match, deed in spoken:
         yield from _spoken(clauses, match, deed)
     if promised is not None and lexicon.conditions.isdisjoint(words):
@@ -123,14 +124,8 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     verbs = [
         place
         for place, word in enumerate(words)
-        if word in known
-        and (
-            (
-                (word in lexicon.done or word in lexicon.doing or word in lexicon.past)
-                and not clauses.describes(place)
-            )
-            or (word in lexicon.base and words[place - 1] in _INFINITIVE)
-        )
+        if (word in forms and not clauses.describes(place))
+        or (word in lexicon.base and words[place - 1] in _INFINITIVE)
     ]
     if verbs:
         yield from _Reader(clauses, sentence, verbs).claims()

@@ -70,7 +70,7 @@ class DimensionScore:
     @property
     def not_assessed(self) -> tuple[Check, ...]:
         """The checks that could not be assessed."""
-        return tuple(check for check in self.checks if check.passed is None)
+        return tuple([check for check in self.checks if check.passed is None])
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Score:
     def strict_effects(self) -> bool:
         """Strict pass without the checks whose basis is text."""
         return all(
-            check.passed is not False or check.basis == "text"
-            for name in STRICT_DIMENSIONS
-            for check in self.dimensions[name].checks
+            check.basis == "text"
+            for name in self.failed_dimensions
+            for check in self.dimensions[name].failures
         )
 
     @once
