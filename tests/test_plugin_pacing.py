@@ -7,7 +7,7 @@ import time
 
 import pytest
 from fake_http import GOOD, Request, served
-from projects import last_run, project
+from projects import agent, last_run, project, start
 
 SLOTS = 2
 
@@ -96,3 +96,50 @@ def test_one_slow_agent_does_not_keep_the_other_waiting(plain, pytester, names):
     )
     agents = [f"--supportbench-agent=python:desk_agents:{name}" for name in names]
     plain(*agents, "--supportbench-concurrency=2").assert_outcomes(passed=24)
+
+
+def test_no_transcript_is_kept_once_it_was_reported(plain, pytester):
+    """When the last item was reported, no episode is left in memory, passed or failed: they are in the results file."""
+    project(pytester, range(1, 31))
+    pytester.makeconftest(
+        """
+        import gc, pathlib, pytest
+
+        def count():
+            gc.collect()
+            return sum(type(item).__name__ == "Episode" for item in gc.get_objects())
+
+        def pytest_collection_finish(session):
+            session.before = count()
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_sessionfinish(session):
+            pathlib.Path("left").write_text(str(count() - session.before))
+        """
+    )
+    # pytest-rerunfailures keeps the exception of each failed item, and with it the frames that hold the run.
+    plain("-p", "no:rerunfailures", agent("odd"), "--supportbench-concurrency=8")
+    assert int((pytester.path / "left").read_text(encoding="utf-8")) <= 1
+
+
+def test_ctrl_c_at_the_very_end_leaves_a_closed_file(pytester):
+    """An interrupt while the closing line is being written waits for it."""
+    project(pytester, [1])
+    pytester.makeconftest(
+        """
+        import signal
+        from pytest_supportbench import results_file
+
+        made = results_file.closing_line
+
+        def interrupted(*args, **options):
+            signal.raise_signal(signal.SIGINT)
+            return made(*args, **options)
+
+        results_file.closing_line = interrupted
+        """
+    )
+    process = start(pytester, "--supportbench-agent=python:desk_agents:good")
+    out, _ = process.communicate(timeout=30)
+    assert "1 passed" in out
+    assert last_run(pytester).summary["episodes"] == 1
