@@ -1,18 +1,22 @@
 """How close a window of episodes comes to the ideal: N scenarios, an agent that takes S seconds, W at a time.
 
-Run ``python -m benchmarks.window [N [S [W]]]``. Prints the wall time of the whole process and of the run phase (from
-the first item on) against the ideal N x S / W, and how long ``-x`` goes on after a first failure.
+Run ``python -m benchmarks.window [N [S [W...]]]`` (400, 0.2 s, 16 and 64 unless told otherwise). Prints for each W the
+wall time of the whole process and of the run phase (from the first call on) against the ideal N x S / W, CPU time and
+peak memory; and how much longer than with one at a time ``-x`` and Ctrl-C take, the best of three each.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+REPEATS = 3
 
 SUITE = """\
 name: window
@@ -114,9 +118,9 @@ def make(folder: Path, count: int, seconds: float) -> None:
         (suite / f"w{number:05}.scenario.yaml").write_text(text, encoding="utf-8")
 
 
-def run(folder: Path, agent: str, width: int, *extra: str) -> tuple[float, float]:
-    """Run the project and return when it began and how many seconds it took."""
-    command = [
+def command(agent: str, width: int, *extra: str) -> list[str]:
+    """Return the command that runs the project's suite with an agent, so many episodes at a time."""
+    return [
         sys.executable,
         "-m",
         "pytest",
@@ -128,38 +132,91 @@ def run(folder: Path, agent: str, width: int, *extra: str) -> tuple[float, float
         "--disable-plugin-autoload",
         "-p",
         "pytest_supportbench.plugin",
-        f"--supportbench-agent=python:slow_agent:{agent}",
+        f"--supportbench-agent={agent}",
         f"--supportbench-concurrency={width}",
         *extra,
     ]
-    # With cached bytecode, as on a machine where things run more than once.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def environment() -> dict[str, str]:
+    """Return the environment with cached bytecode, as on a machine where things run more than once."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def run(folder: Path, agent: str, width: int, *extra: str) -> tuple[float, float]:
+    """Run the project and return when it began and how many seconds it took."""
+    words = command(f"python:slow_agent:{agent}", width, *extra)
     wall, start = time.time(), time.perf_counter()
-    subprocess.run(command, cwd=folder, capture_output=True, check=False, env=environment)  # noqa: S603 - our words
+    subprocess.run(words, cwd=folder, capture_output=True, check=False, env=environment())  # noqa: S603 - our words
     return wall, time.perf_counter() - start
+
+
+def noted(folder: Path, name: str) -> float:
+    """Return the moment that the agent wrote into a file."""
+    return float((folder / name).read_text(encoding="utf-8"))
+
+
+def measure(folder: Path, count: int, seconds: float, width: int) -> dict[str, float]:
+    """Run once and return seconds against the ideal, of the process and from the first call on, and its peak memory."""
+    ideal = count * seconds / width
+    words = command("python:slow_agent:reply", width)
+    began, start = time.time(), time.perf_counter()
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, env=environment())  # noqa: S603 - our words
+    _, _, used = os.wait4(process.pid, 0)
+    whole = time.perf_counter() - start
+    process.returncode = 0  # it was waited for here, so that its use is known
+    phase = began + whole - noted(folder, "first-call")
+    return {
+        "window": width,
+        "ideal_s": ideal,
+        "process_s": round(whole, 2),
+        "run_phase_s": round(phase, 2),
+        "process_ratio": round(whole / ideal, 3),
+        "run_phase_ratio": round(phase / ideal, 3),
+        "cpu_s": round(used.ru_utime + used.ru_stime, 2),
+        "peak_mb": round(used.ru_maxrss / 1024, 1),
+    }
+
+
+def after_failure(folder: Path, width: int) -> float:
+    """Return the seconds from the first failing answer to the end of a run with ``-x``."""
+    began, whole = run(folder, "fails", width, "-x")
+    return began + whole - noted(folder, "first-failure")
+
+
+def after_interrupt(folder: Path, width: int) -> float:
+    """Return the seconds from Ctrl-C, half a second after the first call, to the end of the run."""
+    (folder / "first-call").unlink(missing_ok=True)
+    words = command("python:slow_agent:reply", width)
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, env=environment())  # noqa: S603 - our words
+    while not (folder / "first-call").exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    begin = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    return time.perf_counter() - begin
 
 
 def main(arguments: list[str]) -> None:
     """Measure and print one JSON line a measurement."""
-    count = int(arguments[0]) if arguments else 1000
+    count = int(arguments[0]) if arguments else 400
     seconds = float(arguments[1]) if len(arguments) > 1 else 0.2
-    width = int(arguments[2]) if len(arguments) > 2 else 32  # noqa: PLR2004 - the third argument
-    ideal = count * seconds / width
+    widths = [int(width) for width in arguments[2:]] or [16, 64]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder, count, seconds)
-        run(folder, "reply", width, "-k", "W-00000")
-        began, whole = run(folder, "reply", width)
-        first = float((folder / "first-call").read_text(encoding="utf-8"))
-        phase = began + whole - first
-        line = {"ideal_s": ideal, "process_s": round(whole, 2), "run_phase_s": round(phase, 2)}
-        line |= {"process_share": round(ideal / whole, 3), "run_phase_share": round(ideal / phase, 3)}
-        print(json.dumps(line))  # noqa: T201 - a measurement prints
-        _, collected = run(folder, "reply", width, "--collect-only")
-        began, stopped = run(folder, "fails", width, "-x")
-        after = began + stopped - float((folder / "first-failure").read_text(encoding="utf-8"))
-        line = {"collect_only_s": round(collected, 2), "process_end_after_first_failure_s": round(after, 2)}
-        print(json.dumps(line))  # noqa: T201
+        run(folder, "reply", 1, "-k", "W-00000")
+        for width in widths:
+            print(json.dumps(measure(folder, count, seconds, width)), flush=True)  # noqa: T201 - a measurement prints
+        _, collected = run(folder, "reply", 1, "--collect-only")
+        print(json.dumps({"collect_only_s": round(collected, 2)}))  # noqa: T201
+        for what, once in (("x", after_failure), ("ctrl_c", after_interrupt)):
+            serial = min(once(folder, 1) for _ in range(REPEATS))
+            for width in widths:
+                ahead = min(once(folder, width) for _ in range(REPEATS))
+                line = {"window": width, f"{what}_serial_s": round(serial, 2), f"{what}_s": round(ahead, 2)}
+                print(json.dumps(line | {f"{what}_extra_s": round(ahead - serial, 2)}), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pytest
 from pytest_supportbench.access import RUN, SETTINGS
 from pytest_supportbench.explaining import Explaining
 from pytest_supportbench.tally import Tally
+from pytest_supportbench.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from pytest_supportbench.comparison import Paired
@@ -117,13 +118,16 @@ class Controller:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Set the exit status and write the closing line."""
-        self._judge(session)
-        session.exitstatus = self._exit_status(session, int(session.exitstatus))
-        if self._gate is not None and self._outcome is not None:
-            self._gate.leave(self._outcome)
-        if self._path.exists():
-            self._close(session, int(session.exitstatus))
+        """Set the exit status and write the closing line, also where Ctrl-C comes now."""
+        try:
+            self._judge(session)
+        finally:
+            with uninterrupted():
+                session.exitstatus = self._exit_status(session, int(session.exitstatus))
+                if self._gate is not None and self._outcome is not None:
+                    self._gate.leave(self._outcome)
+                if self._path.exists():
+                    self._close(session, int(session.exitstatus))
 
     def _judge(self, session: pytest.Session) -> None:
         """Let raters and the gate judge the run, once: a report may need the verdict before the run is closed."""

@@ -69,8 +69,9 @@ def run_episode(
 class Dialogue:
     """One conversation on its way to an episode: its clock, its limits, and its tools for live calls.
 
-    A ``simulation`` answers for the customer what the script has nothing for. The clock stands still meanwhile, and
-    the answers of an episode together may take as long again as the agent.
+    ``on_busy`` is told of the seconds that a busy server asked to wait. A ``simulation`` answers for the
+    customer what the script has nothing for. The clock stands still meanwhile, and the answers of an episode together
+    may take as long again as the agent.
     """
 
     def __init__(
@@ -87,6 +88,8 @@ class Dialogue:
         self._start = clock()
         self._waited = 0.0
         self._excused = 0.0
+        self._held = 0.0
+        self.on_busy: Callable[[float], None] = lambda _seconds: None
         self._asked: float | None = None
         self._simulation = simulation
         if simulation is not None:
@@ -105,7 +108,8 @@ class Dialogue:
     def seconds(self) -> float:
         """Return the seconds since the episode began, without those that are not the agent's; from any thread."""
         asked = self._asked
-        return (self._clock() if asked is None else asked) - self._start - self._waited - self._excused
+        spent = (self._clock() if asked is None else asked) - self._start
+        return max(spent - self._waited - self._excused - self._held, 0.0)
 
     @property
     def limit(self) -> float:
@@ -115,6 +119,17 @@ class Dialogue:
     def excuse(self, seconds: float) -> None:
         """Take off seconds in which other episodes kept this one waiting, together at most as many as the limit."""
         self._excused = min(self._excused + seconds, self._limits.timeout)
+
+    def wait_for_server(self, pause: float, asked: float) -> bool:
+        """Take note of a pause for a busy server, of which it asked for so much, before it begins; both in seconds.
+
+        Returns whether it is taken off: all together at most as much as the limit.
+        """
+        self.on_busy(asked)
+        if self._held + pause > self._limits.timeout:
+            return False
+        self._held += pause
+        return True
 
     def time_left(self) -> float:
         """Return the seconds until the episode's limit; not below 0."""

@@ -55,6 +55,7 @@ class DaemonExecutor(Executor):
                     future.set_exception(error)
                 else:
                     future.set_result(value)
+                    del value  # or it stays here until the next call ends
             with self._lock:
                 if future in self._abandoned:
                     self._abandoned.discard(future)

@@ -24,6 +24,7 @@ from pytest_supportbench.fixtures import (
 )
 from pytest_supportbench.progress import Progress
 from pytest_supportbench.shown import Warned, clear_captured
+from pytest_supportbench.uninterrupted import uninterrupted
 from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
 if TYPE_CHECKING:
@@ -250,4 +251,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Stop what runs ahead, at once; the controller closes the results file after this."""
     opened = opened_session(session.config)
     if opened is not None:
-        opened.close()
+        with uninterrupted():
+            opened.close()

@@ -243,7 +243,7 @@ class Runner:
         if agent.wants_reference:
             return drive(dialogue, ScriptedAgent(job.bound.scenario.reference, agent.spec).reply)
         suite, scenario = job.bound.suite.suite.name, job.bound.scenario.id
-        case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left)
+        case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left, dialogue.wait_for_server)
         ask: Any = agent.asker(case) if problem is None else _refusing(agent, problem)
         if agent.inline:
             return drive(dialogue, ask)

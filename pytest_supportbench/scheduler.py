@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import replace
-from functools import partial
 from typing import Final, Protocol
 
 from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.episode import Dialogue, agent_crashed
 from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import ThreadOutput
+from pytest_supportbench.pacing import Pace
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
-
-LOOK_AHEAD: Final = 4
-"""So many times the window may be queued or finished and unread: enough that a slow head starves nobody."""
+from pytest_supportbench.seeking import Seeker
+from pytest_supportbench.windows import FAR, NEAR, Window
 
 MAX_ABANDONED: Final = 5
 """So many hung calls are given up before the run stops: each holds a thread that cannot be killed."""
@@ -36,37 +35,6 @@ class MakeExecutor(Protocol):
 
     def __call__(self, max_workers: int, name: str) -> Executor:
         """Return an executor with ``max_workers`` workers; ``name`` is for its threads or jobs."""
-
-
-class Window:
-    """The episodes of one agent that are queued, running, or finished and not yet asked for."""
-
-    def __init__(self, width: int, executor: Executor) -> None:
-        self.width = width
-        self.executor = executor
-        self.futures: dict[str, Future[Result]] = {}
-        self.jobs: dict[str, Job] = {}
-        self.running: dict[str, Dialogue] = {}
-        self.given_up: list[Future[Result]] = []
-        self._settled: set[str] = set()
-        self._lock = threading.Lock()
-
-    @property
-    def full(self) -> bool:
-        """Whether no further episode may be queued."""
-        return len(self.futures) >= self.width * LOOK_AHEAD
-
-    def settle(self, key: str) -> bool:
-        """Tell whether the caller is the first to say how a job ended: its thread, or who gave it up."""
-        with self._lock:
-            first = key not in self._settled
-            self._settled.add(key)
-            return first
-
-    def forget(self, key: str) -> None:
-        """Drop a job whose result was fetched."""
-        for known in (self.futures, self.jobs, self.running):
-            known.pop(key, None)
 
 
 class Scheduler:
@@ -94,6 +62,9 @@ class Scheduler:
         self._make_executor = make_executor
         self._admit = admit
         self._windows: dict[str, Window] = {}
+        self._paces: dict[str, Pace] = {}
+        self._stirred = threading.Event()
+        self._reach = NEAR
         self.output = ThreadOutput(lambda: runner.redactor(*runner.agents))
 
     def runs_inline(self, agent: LiveAgent) -> bool:
@@ -106,9 +77,11 @@ class Scheduler:
         return self._runner.limits
 
     def result(self, job: Job, upcoming: Iterable[Job] = ()) -> Result:
-        """Return the result of ``job``, waiting for it if need be, and keep the window filled with ``upcoming``.
+        """Return the result of ``job``, waiting for it if need be, and keep the windows filled with ``upcoming``.
 
-        Raises `TooManyHung` where the agent's calls hang again and again, and what ``admit`` raised.
+        ``upcoming`` may be asked more than once, and gives each time what may run ahead then; jobs of agents that are
+        `full` are passed over. Raises `TooManyHung` where the agent's calls hang again and again, and what ``admit``
+        raised.
         """
         if self.runs_inline(self._runner.agents[job.agent]):
             self._admit()
@@ -117,8 +90,7 @@ class Scheduler:
             return result
         window = self._window(job.agent)
         self._submit(window, job)
-        self._fill(upcoming)
-        return self._wait(window, job)
+        return self._wait(window, job, upcoming)
 
     def run_here(self, job: Job) -> Result:
         """Run a job in the caller's thread; what it prints and logs is shown at once, without secrets."""
@@ -127,34 +99,65 @@ class Scheduler:
         with self.output.passed_on(self._runner.redactor(job.agent)):
             return self._runner.run(job)
 
-    def _fill(self, upcoming: Iterable[Job]) -> None:
+    def full(self, agent: str) -> bool:
+        """Tell whether no further episode of an agent may run ahead now."""
+        if self.runs_inline(self._runner.agents[agent]):
+            return True
+        return self._window(agent).full(self._reach)
+
+    def _fill(self, upcoming: Iterable[Job], reach: int) -> None:
+        """Queue what may run ahead, once a window is low: one at a time would cost a thread switch each."""
+        if not any(window.low(reach) for window in self._windows.values()):
+            return
+        self._reach = reach
         for job in upcoming:
-            if self.runs_inline(self._runner.agents[job.agent]):
-                continue
-            window = self._window(job.agent)
-            if window.full:
-                return
-            self._submit(window, job)
+            if not self.full(job.agent):
+                self._submit(self._window(job.agent), job)
 
     def _window(self, agent: str) -> Window:
         window = self._windows.get(agent)
         if window is None:
             width = self._concurrency or self._runner.agents[agent].window
             executor = self._make_executor(max_workers=width, name=f"supportbench-{agent}")
-            window = self._windows[agent] = Window(width, executor)
+            pace = self._pace(self._runner.agents[agent], width)
+            window = self._windows[agent] = Window(width, executor, self._stirred, pace)
         return window
+
+    def _pace(self, agent: LiveAgent, width: int) -> Pace | None:
+        """Return the pace of an agent's server, which all agents of that server share; the widest window bounds it."""
+        if not agent.host:
+            return None
+        most = min(width, agent.parallel or width)
+        pace = self._paces.get(agent.host)
+        if pace is None:
+            unknown = agent.queues and agent.parallel is None
+            pace = self._paces[agent.host] = Pace(most, Seeker(most) if unknown else None)
+        pace.widen(most)
+        return pace
 
     def _submit(self, window: Window, job: Job) -> None:
         if job.key not in window.futures:
-            window.jobs[job.key] = job
-            window.futures[job.key] = window.executor.submit(self._run, window, job)
+            window.add(job, window.executor.submit(self._run, window, job))
 
     def _run(self, window: Window, job: Job) -> Result:
-        self._admit()
+        if window.pace is not None:
+            window.places[job.key] = window.pace.enter(job.agent)
+        try:
+            self._admit()
+            return self._run_now(window, job)
+        finally:
+            window.stop(job.key)
+
+    def _run_now(self, window: Window, job: Job) -> Result:
+        def begun(dialogue: Dialogue) -> None:
+            window.running[job.key] = dialogue
+            if (place := window.places.get(job.key)) is not None:
+                dialogue.on_busy = place.refused
+
         redactor = self._runner.redactor(job.agent)
         with self.output.caught(redactor) as caught:
             try:
-                result = self._runner.run(job, partial(window.running.__setitem__, job.key))
+                result = self._runner.run(job, begun)
             except Exception:
                 raise
             except BaseException as error:  # noqa: BLE001 - it would end the thread
@@ -165,17 +168,22 @@ class Scheduler:
             self._record(result)
         return result
 
-    def _wait(self, window: Window, job: Job) -> Result:
+    def _wait(self, window: Window, job: Job, upcoming: Iterable[Job]) -> Result:
         limit = self.limits.timeout + GRACE
+        window.awaited = job.key
         try:
             while True:
+                self._stirred.clear()
                 future = window.futures[job.key]
+                done = future.done()
+                self._fill(upcoming, NEAR if done else FAR)
+                if done:
+                    return future.result()
                 dialogue = window.running.get(job.key)  # none while it is queued, or its agent is checked
                 left = limit if dialogue is None else limit - dialogue.seconds()
-                wait([future], timeout=max(min(left, 1.0), 0.01))
-                if future.done():
-                    return future.result()
-                self._abandon_hung(window, limit)
+                self._stirred.wait(max(min(left, 1.0), 0.01))
+                if not future.done():
+                    self._abandon_hung(window, limit)
         finally:
             window.forget(job.key)
 
@@ -190,11 +198,8 @@ class Scheduler:
         """Give up a call that cannot be killed: its episode ends as it stands, and what it still does is dropped."""
         result = self._runner.result(job, dialogue.abandoned(job.bound))
         self._record(result)
-        given_up: Future[Result] = Future()
-        given_up.set_result(result)
-        window.futures[job.key] = given_up
-        window.given_up.append(hung)
-        hanging = sum(not call.done() for call in window.given_up)  # one that ended after all holds no thread
+        window.give_up(job, result)
+        hanging = len(window.given_up)
         if isinstance(window.executor, DaemonExecutor):
             window.executor.abandon(hung)
         if hanging >= MAX_ABANDONED:
@@ -208,4 +213,6 @@ class Scheduler:
         """Drop what has not begun and return at once; running calls are left to their daemon threads."""
         for window in self._windows.values():
             window.executor.shutdown(wait=False, cancel_futures=True)
+        for pace in self._paces.values():
+            pace.close()
         self.output.uninstall()

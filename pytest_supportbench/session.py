@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,11 +123,6 @@ class BenchSession:
                 self._runner.add(name, agent)
             return agent
 
-    @property
-    def agents_made(self) -> int:
-        """How many agents were made already."""
-        return len(self._agents)
-
     def given(self, text: str) -> str:
         """Return the id of the agent that a spec names, made on first use; a configured one is that one.
 
@@ -214,7 +209,7 @@ class BenchSession:
         """What blanks the secrets of all agents made so far, and of the environment."""
         return self._runner.redactor(*self._agents)
 
-    def run(self, job: Job, upcoming: Iterator[Job]) -> Result:
+    def run(self, job: Job, upcoming: Iterable[Job]) -> Result:
         """Return a job's result, with further jobs running ahead."""
         return self.scheduler.result(job, upcoming)
 

@@ -20,19 +20,26 @@ UPCOMING: Final = pytest.StashKey["Upcoming"]()
 
 
 class Upcoming:
-    """The jobs that come after an item: all of them in one process, the next one in an xdist worker."""
+    """The jobs that come after an item: all of them in one process, the next one in an xdist worker.
+
+    Each agent's items are gone through apart from the others', so that no slow agent keeps another's window empty.
+    """
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
-        self._position: dict[pytest.Item, int] | None = None
-        self._next = 0
-        self._agents = 0
+        self._position: dict[pytest.Item, int] = {}
+        self._queues: dict[str, list[int]] = {}
+        self._next: dict[str, int] = {}
 
-    def after(self, item: pytest.Item) -> Iterator[Job]:
-        """Yield the jobs that follow ``item`` in the order in which pytest will run them.
+    def after(self, item: pytest.Item) -> After:
+        """Return the jobs that follow ``item``."""
+        return After(self, item)
 
-        A job was taken if the caller asks for another one, and then it is not offered again; so a run asks about
-        each item once, not once for each item before it.
+    def jobs(self, item: pytest.Item) -> Iterator[Job]:
+        """Yield jobs after ``item``, in pytest's order for each agent, while its window is not full.
+
+        A job that was yielded is not offered again, so a run asks about each item once, not once for each item before
+        it.
 
         A worker does not look ahead for an agent that serves one episode at a time: nothing is gained, and where the
         next episode kills the process, this item would be lost and blamed with it.
@@ -44,17 +51,44 @@ class Upcoming:
             if job is not None and bench.window(job.agent) > 1:
                 yield job
             return
-        items = self._session.items
-        if self._position is None:
-            self._position = {other: number for number, other in enumerate(items)}
-        if bench.agents_made != self._agents:
-            # Items that were passed over for want of their agent may run ahead now.
-            self._agents, self._next = bench.agents_made, 0
-        for number in range(max(self._position.get(item, len(items)) + 1, self._next), len(items)):
-            job = _job(bench, items[number])
-            if job is not None:
-                yield job
-            self._next = number + 1
+        self._read()
+        here = self._position.get(item, len(self._position))
+        for agent, queue in self._queues.items():
+            if not bench.has_agent(agent):
+                continue
+            while not bench.scheduler.full(agent):
+                place = self._next[agent]
+                if place >= len(queue):
+                    break
+                self._next[agent] += 1
+                if (
+                    queue[place] > here
+                    and (job := _job(bench, self._session.items[queue[place]])) is not None
+                ):
+                    yield job
+
+    def _read(self) -> None:
+        """Note where each agent's items are, once: pytest has their final order when the first one runs."""
+        if self._position:
+            return
+        for number, other in enumerate(self._session.items):
+            self._position[other] = number
+            case = other.stash.get(CASE, None)
+            if case is not None and case.agent is not None:
+                self._queues.setdefault(case.agent, []).append(number)
+        self._next = dict.fromkeys(self._queues, 0)
+
+
+class After:
+    """What may run ahead of one item, asked anew each time that it is gone through."""
+
+    def __init__(self, upcoming: Upcoming, item: pytest.Item) -> None:
+        self._upcoming = upcoming
+        self._item = item
+
+    def __iter__(self) -> Iterator[Job]:
+        """Go through what may run ahead now."""
+        return self._upcoming.jobs(self._item)
 
 
 def _job(bench: BenchSession, item: pytest.Item) -> Job | None:

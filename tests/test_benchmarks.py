@@ -16,7 +16,7 @@ from benchmarks.contest import Contestant, contest, ratios
 from benchmarks.data import scenarios, write_cases, write_suite
 from benchmarks.families import FAMILIES
 from benchmarks.floor import write_jsonl_floor, write_yaml_floor
-from benchmarks.interrupts import _checked
+from benchmarks.interrupts import checked
 from benchmarks.report import page, verdict
 from benchmarks.rows import Finding, Row
 from benchmarks.store import load, merge, save
@@ -137,13 +137,16 @@ def test_ratios_are_within_rounds():
     assert ratios([2.0, 9.0], [1.0, 3.0]) == [2.0, 3.0]
 
 
-def test_an_unfinished_line_breaks_a_results_file(tmp_path):
+def test_a_results_file_needs_whole_lines_and_its_closing_one(tmp_path):
     path = tmp_path / "results.jsonl"
-    assert _checked(path) == (True, 0)
-    path.write_text('{"a": 1}\n{"b": 2}\n', "utf-8")
-    assert _checked(path) == (True, 2)
-    path.write_text('{"a": 1}\n{"b"', "utf-8")
-    assert not _checked(path)[0]
+    path.write_text('{"type": "run"}\n{"type": "summary"}\n', "utf-8")
+    assert not checked(path)
+    path.write_text('{"type": "run"}\n{"type": "episode"}\n', "utf-8")
+    assert checked(path) == "no closing line"
+    path.write_text('{"type": "run"}\n{"type": "summ', "utf-8")
+    assert "not valid" in checked(path)
+    path.write_text("", "utf-8")
+    assert checked(path) == "no closing line"
 
 
 def test_the_page_and_the_drawing_are_made_again_from_what_is_stored(tmp_path):

@@ -123,3 +123,39 @@ def test_other_errors_are_not_repeated(error):
 def test_retry_after_is_read_as_seconds_or_as_a_date(headers, seconds):
     """Both forms of the header count, and nonsense counts as none."""
     assert retry_after(headers, now=lambda: 10.0) == seconds
+
+
+def test_a_busy_server_is_waited_for_beyond_the_time_that_is_left_where_that_costs_none():
+    """A pause that is not the episode's is taken though it is longer than what is left, and told before it begins."""
+    pauses, told = [], []
+
+    def waits(pause, asked):
+        told.append((pause, asked, len(pauses)))
+        return True
+
+    attempt = failing(1, after=30.0)
+    assert retried(attempt, time_left=lambda: 12.0, waits=waits, sleep=pauses.append) == (2, 1)
+    assert (told, pauses) == ([(30.0, 30.0, 0)], [30.0])
+
+
+def test_a_lost_connection_is_no_busy_server():
+    """Only who refuses for want of room is waited for at no cost."""
+    lost = InfrastructureError("connection_lost", "it went away")
+    retried(failing(1, lost), waits=lambda *_: pytest.fail("told"), sleep=lambda _seconds: None)
+    told = []
+    failure = Transient(AgentFailure("status 429"), busy=True)
+
+    def attempt():
+        if not told:
+            raise failure
+        return "good"
+
+    assert retried(attempt, waits=lambda *pause: told.append(pause) or True, sleep=lambda _: None)[1] == 1
+
+
+def test_the_last_refusal_is_told_too():
+    """Who paces the others hears of a server that stays busy, though no further try follows."""
+    told = []
+    with pytest.raises(InfrastructureError):
+        retried(failing(9), retries=1, waits=lambda *pause: told.append(pause) or True, sleep=lambda _: None)
+    assert len(told) == 2

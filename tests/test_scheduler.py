@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import contextvars
+import gc
 import logging
 import sys
 import threading
@@ -17,6 +18,7 @@ from stubs import StubAgent
 
 from pytest_supportbench import episode as episodes
 from pytest_supportbench import scheduler as scheduling
+from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
 from pytest_supportbench.event_loops import EventLoops
@@ -27,7 +29,8 @@ from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner, opaque_id
-from pytest_supportbench.scheduler import LOOK_AHEAD, Scheduler, TooManyHung
+from pytest_supportbench.scheduler import Scheduler, TooManyHung
+from pytest_supportbench.windows import FAR, NEAR
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())
 
@@ -111,10 +114,160 @@ def test_the_window_bounds_what_runs_and_what_is_queued(desk: Desk):
     jobs = desk.jobs(40)
     desk.scheduler.result(jobs[0], jobs[1:])
     time.sleep(0.2)
-    assert agent.asked <= 2 * LOOK_AHEAD
+    assert agent.asked <= 2 * NEAR
     desk.run(jobs[1:])
     assert running[1] == 2
     assert agent.asked == 40
+
+
+def test_a_slow_head_does_not_starve_the_rest(desk: Desk):
+    """While the first item waits, results of the others are kept for as long as memory is bounded, and then no more."""
+    gate = threading.Event()
+
+    def reply(observation: Any) -> Any:
+        if observation.episode == head:
+            gate.wait(20)
+        return DONE
+
+    agent = desk.add(reply, window=2)
+    jobs = desk.jobs(200)
+    head = opaque_id(jobs[0])
+
+    def watch() -> None:
+        while agent.asked < 2 * (FAR - 1) and time.monotonic() < end:
+            time.sleep(0.005)
+        time.sleep(0.05)
+        asked.append(agent.asked)
+        gate.set()
+
+    asked: list[int] = []
+    end = time.monotonic() + 10
+    threading.Thread(target=watch).start()
+    desk.scheduler.result(jobs[0], jobs[1:])
+    assert 2 * (FAR - 1) <= asked[0] <= 2 * FAR
+    desk.run(jobs[1:])
+    assert agent.asked == 200
+
+
+def test_a_window_is_refilled_in_batches(desk: Desk):
+    """What may run ahead is asked for once a window, not once an episode."""
+    desk.add(lambda _: DONE, window=8)
+    jobs = desk.jobs(160)
+    asked: list[int] = []
+
+    class Rest:
+        def __init__(self, place: int) -> None:
+            self.place = place
+
+        def __iter__(self) -> Any:
+            asked.append(self.place)
+            return iter(jobs[self.place :])
+
+    for place, job in enumerate(jobs):
+        desk.scheduler.result(job, Rest(place + 1))
+        time.sleep(0.001)
+    assert len(asked) < 160 / 2
+
+
+def test_a_slow_agent_leaves_the_window_of_another_full(desk: Desk):
+    """Items of two agents alternate; while one agent's item waits, the other's episodes run ahead."""
+    gate = threading.Event()
+    desk.add(lambda _: gate.wait(20) and DONE, "slow", window=2)
+    quick = desk.add(lambda _: DONE, "quick", window=2)
+    pairs = zip(desk.jobs(30, "slow"), desk.jobs(30, "quick"), strict=True)
+    jobs = [job for pair in pairs for job in pair]
+    waiting = threading.Thread(target=desk.scheduler.result, args=(jobs[0], jobs[1:]))
+    waiting.start()
+    for _ in range(500):
+        if quick.asked == 30:
+            break
+        time.sleep(0.01)
+    assert quick.asked == 30
+    gate.set()
+    waiting.join(10)
+
+
+def test_agents_of_one_server_share_what_it_bears(desk: Desk):
+    """Two agents of windows of three, at one server, are asked for three episodes at a time together."""
+    lock = threading.Lock()
+    running: list[int] = [0, 0]
+
+    def reply(_: Any) -> Any:
+        with lock:
+            running[0] += 1
+            running[1] = max(running)
+        time.sleep(0.01)
+        with lock:
+            running[0] -= 1
+        return DONE
+
+    for name in ("one", "two"):
+        desk.add(reply, name, window=3).host = "server:80"
+    pairs = zip(desk.jobs(12, "one"), desk.jobs(12, "two"), strict=True)
+    desk.run([job for pair in pairs for job in pair])
+    assert running[1] == 3
+
+
+def test_a_server_of_known_slots_is_given_no_more(bound: Any):
+    """The option for all agents does not overrule what is known of one server."""
+    desk = Desk(bound, concurrency=6)
+    lock, running = threading.Lock(), [0, 0]
+
+    def reply(_: Any) -> Any:
+        with lock:
+            running[0] += 1
+            running[1] = max(running)
+        time.sleep(0.01)
+        with lock:
+            running[0] -= 1
+        return DONE
+
+    agent = desk.add(reply)
+    agent.host, agent.parallel, agent.queues = "localhost:11434", 2, True
+    desk.run(desk.jobs(12))
+    assert running[1] == 2
+
+
+def test_a_hung_call_gives_its_place_at_the_server_back(bound: Any, monkeypatch: Any):
+    """What is given up holds no place: the next episode begins though the call still hangs."""
+    monkeypatch.setattr(scheduling, "GRACE", 0.05)
+    desk, gate = Desk(bound, timeout=0.1), threading.Event()
+    agent = desk.add(lambda seen: (desk.trial_of(seen) != 1 or gate.wait(20)) and DONE)
+    agent.host = "server:80"
+    begin = time.monotonic()
+    assert [result.verdict for result in desk.run(desk.jobs(2))] == ["failed", "passed"]
+    assert time.monotonic() - begin < 10
+    gate.set()
+
+
+def test_waiting_for_a_busy_server_costs_no_time_of_the_episode(bound: Any):
+    """A pause that the server asked for is taken off, once as long as the limit, and longer ones are not."""
+    passed = [0.0]
+    conversation = Conversation(bound, Limits(timeout=10.0), "e")
+    dialogue = episodes.Dialogue(conversation, Limits(timeout=10.0), lambda: passed[0])
+    told: list[float] = []
+    dialogue.on_busy = told.append
+    assert dialogue.wait_for_server(8.0, 5.0)
+    assert dialogue.seconds() == 0  # not yet waited for
+    passed[0] = 9.0
+    assert (dialogue.seconds(), dialogue.time_left()) == (1.0, 9.0)
+    assert not dialogue.wait_for_server(3.0, 0.0)
+    assert (dialogue.seconds(), told) == (1.0, [5.0, 0.0])
+
+
+def test_nothing_of_an_episode_is_kept_once_it_was_reported(desk: Desk):
+    """Results, conversations and bookkeeping are gone when items have them; memory does not grow with the run."""
+    desk.add(lambda _: DONE, window=4)
+    jobs = desk.jobs(60)
+    desk.scheduler._record = lambda _: None
+    for place, job in enumerate(jobs):
+        desk.scheduler.result(job, jobs[place + 1 :])
+    time.sleep(0.05)
+    gc.collect()
+    assert not [item for item in gc.get_objects() if type(item) is Result and item.bound is desk.bound]
+    window = desk.scheduler._windows["agent"]
+    left = (window.futures, window.jobs, window.running, window.places, window._settled, window._unfinished)
+    assert [len(known) for known in left] == [0] * 6
 
 
 def test_concurrency_overrides_the_agents_own_window(bound: Any):

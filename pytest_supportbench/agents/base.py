@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from pytest_supportbench.agents.retries import Waits
 from pytest_supportbench.patterns import later
 from pytest_supportbench.secret_values import option_secrets
 
@@ -58,7 +59,7 @@ class Case:
     """One episode as an adapter may know it. Nothing of it but ``tools`` is the agent's business.
 
     ``suite``, ``scenario`` and ``trial`` (from 1) say which one it is, for cassettes. ``time_left`` returns the
-    seconds until the episode's limit.
+    seconds until the episode's limit. ``waits`` is told of a pause for a busy server.
     """
 
     suite: str
@@ -66,6 +67,7 @@ class Case:
     trial: int
     tools: EpisodeTools
     time_left: Callable[[], float]
+    waits: Waits = lambda _pause, _asked: False
 
 
 class LiveAgent(Protocol):
@@ -74,6 +76,10 @@ class LiveAgent(Protocol):
     ``window`` is how many episodes it can usefully serve at a time. ``inline`` tells that it answers at once
     and needs no thread. ``is_async`` tells that `reply` returns an awaitable. ``wants_reference`` tells that
     the episode runner plays the scenario's reference in its place.
+
+    ``host`` names the server that it asks, as ``host:port``, empty where there is none: agents of one server share
+    what it bears. ``parallel`` is how many episodes that server works on at a time, ``None`` where nobody says so;
+    ``queues`` tells that it would keep all others waiting rather than refuse them.
     """
 
     spec: AgentSpec
@@ -81,6 +87,9 @@ class LiveAgent(Protocol):
     inline: bool
     is_async: bool
     wants_reference: bool
+    host: str
+    parallel: int | None
+    queues: bool
 
     def check(self) -> None:
         """Raise `InfrastructureError` with cause and remedy where a first episode could not even start."""
@@ -112,6 +121,9 @@ class BaseAgent:
     inline: bool = False
     is_async: bool = False
     wants_reference: bool = False
+    host: str = ""
+    parallel: int | None = None
+    queues: bool = False
 
     def __init__(self, spec: AgentSpec, root: Path) -> None:
         self.spec = spec

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import JSON, BaseAgent, file_digest, portable
-from pytest_supportbench.agents.process_tree import sweep, uninterrupted
+from pytest_supportbench.agents.process_tree import sweep
 from pytest_supportbench.agents.processes import Ended, Flooded, LineProcess, Unasked
 from pytest_supportbench.agents.spec_secrets import hidden, public
 from pytest_supportbench.agents.wire import (
@@ -28,6 +28,7 @@ from pytest_supportbench.agents.wire import (
     unreadable,
 )
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
+from pytest_supportbench.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from pytest_supportbench.agents.base import Case

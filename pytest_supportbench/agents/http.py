@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +24,7 @@ from pytest_supportbench.agents.http_faults import (
     is_lost,
 )
 from pytest_supportbench.agents.retries import DEFAULT_RETRIES, Transient, retried, retry_after
+from pytest_supportbench.agents.servers import is_loopback, server_of
 from pytest_supportbench.agents.trust import certificates_unusable
 from pytest_supportbench.agents.wire import (
     DEFAULT_SECONDS,
@@ -71,7 +72,8 @@ class HttpAgent(BaseAgent):
         self._host, self._port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         place = parts.netloc.rpartition("@")[2]
         self._url = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
-        self._proxy = not _is_loopback(self._host)
+        self.host = server_of(spec.target)
+        self._proxy = not is_loopback(self._host)
         self._headers = {name: _header(spec, name, variable) for name, variable in spec.headers}
         self._place = Place(
             urlunsplit((parts.scheme, place, parts.path, "", "")),
@@ -160,11 +162,19 @@ class HttpAgent(BaseAgent):
     def _ask(self, observation: Observation, time_left: Callable[[], float], case: Case | None = None) -> Any:
         body = encode(self._mcp.added(observation, case))
         own = limited(self._limit) if self._limit is not None else time_left
+        held = 0.0
 
         def left() -> float:
-            return min(own(), time_left())
+            return min(own() if self._limit is None else own() + held, time_left())
 
-        answer, retries = retried(lambda: self._attempt(body, left), retries=self._retries, time_left=left)
+        def waits(pause: float, asked: float) -> bool:
+            nonlocal held
+            excused = case is not None and case.waits(pause, asked)
+            held += pause if excused else 0.0
+            return excused
+
+        attempt = partial(self._attempt, body, left)
+        answer, retries = retried(attempt, retries=self._retries, time_left=left, waits=waits)
         if answer.flooded:
             return unreadable(f"the reply has more than {MAX_BYTES:,} bytes", answer.body)
         coding = answer.headers.get("content-encoding", "identity")
@@ -190,7 +200,7 @@ class HttpAgent(BaseAgent):
         explained = from_status(answer, self._place)
         wait = retry_after(answer.headers)
         if answer.status == _TOO_MANY or (answer.status == _UNAVAILABLE and wait is not None):
-            raise Transient(explained, wait)
+            raise Transient(explained, wait, busy=True)
         raise explained
 
     def _may_repeat(self, explained: Exception, error: Exception) -> bool:
@@ -224,15 +234,6 @@ def _header(spec: AgentSpec, name: str, variable: str) -> str:
         msg = f"agent {spec.raw!r}: header {name}: the value of {variable} is not plain text in one line"
         raise UsageError(f"{msg}; correct the variable")
     return value
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _has_proxy(scheme: str, host: str) -> bool:

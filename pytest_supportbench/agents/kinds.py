@@ -135,6 +135,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "mode": _MODE,
             "num_ctx": Option(int, 256),
             "num_predict": Option(int, 16),
+            "parallel": Option(int, 1, transport=True),
             "seed": Option(int),
             "temperature": Option(float, 0),
             "think": Option(str, choices=("true", "false", "low", "medium", "high")),

@@ -17,7 +17,8 @@ from pytest_supportbench.agents.native_tools import (
     tools_prompt,
 )
 from pytest_supportbench.agents.prompting import as_json, default_prompt, render
-from pytest_supportbench.agents.retries import DEFAULT_RETRIES, retried
+from pytest_supportbench.agents.retries import DEFAULT_RETRIES, Waits, retried
+from pytest_supportbench.agents.servers import ollama_parallel, ollama_server
 from pytest_supportbench.agents.turn_schema import turn_schema
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.protocol import Observation, Reply, Unreadable, Usage
@@ -54,7 +55,7 @@ class OllamaAgent(BaseAgent):
     or the host is no address.
     """
 
-    window = 1
+    queues = True
 
     def __init__(self, spec: AgentSpec, root: Path, *, transport: httpx.BaseTransport | None = None) -> None:
         super().__init__(spec, root)
@@ -67,6 +68,9 @@ class OllamaAgent(BaseAgent):
         self._transport = transport
         self._timeout: float = spec.option("timeout", 120.0)
         self._host: str | None = spec.option("host", None)
+        self.host = ollama_server(self._host)
+        self.parallel = ollama_parallel(self.host, spec.option("parallel", None))
+        self.window = self.parallel or 1
         self._mode: str = spec.option("mode", "schema")
         self._retries: int = spec.option("retries", DEFAULT_RETRIES)
         self._prompt = spec.prompt or (tools_prompt() if self._mode == "tools" else default_prompt())
@@ -134,7 +138,7 @@ class OllamaAgent(BaseAgent):
 
     def asker(self, case: Case) -> Callable[[Observation], Reply]:
         """Return what replies in one episode: no pause between retries outlasts its time limit."""
-        return partial(self._reply, time_left=case.time_left)
+        return partial(self._reply, time_left=case.time_left, waits=case.waits)
 
     def reply(self, observation: Observation, /) -> Reply:
         """Return the model's turn, unparsed, with its token counts.
@@ -142,19 +146,32 @@ class OllamaAgent(BaseAgent):
         What is no turn goes back as it is: that is the model's own mistake. Raises `InfrastructureError`
         where the server failed, or cut the conversation or the answer.
         """
-        return self._reply(observation, time_left=None)
+        return self._reply(observation)
 
-    def _reply(self, observation: Observation, *, time_left: Callable[[], float] | None) -> Reply:
+    def _reply(
+        self,
+        observation: Observation,
+        *,
+        time_left: Callable[[], float] | None = None,
+        waits: Waits = lambda _pause, _asked: False,
+    ) -> Reply:
         if not self._checked:
             self.check()
-        ask = partial(self._ask, time_left=time_left)
+        ask = partial(self._ask, time_left=time_left, waits=waits)
         if self._mode == "tools":
             return reply_with_tools(observation, self._prompt, ask, "ollama")
         messages = [{**message} for message in render(observation, self._prompt)]
         answer = ask(Question(messages, turn_schema(observation)))
         return Reply(turn=answer.turn, usage=answer.usage)
 
-    def _ask(self, question: Question, /, *, time_left: Callable[[], float] | None) -> Answer:
+    def _ask(
+        self,
+        question: Question,
+        /,
+        *,
+        time_left: Callable[[], float] | None,
+        waits: Waits,
+    ) -> Answer:
         def attempt() -> ollama.ChatResponse | Unreadable:
             try:
                 return self._client.chat(
@@ -173,7 +190,7 @@ class OllamaAgent(BaseAgent):
                     return own
                 raise self._faults.to_raise(error, self._place) from error
 
-        response, retries = retried(attempt, retries=self._retries, time_left=time_left)
+        response, retries = retried(attempt, retries=self._retries, time_left=time_left, waits=waits)
         if isinstance(response, Unreadable):
             return Answer("", Usage(retries=retries), unreadable=response)
         seconds = None if response.total_duration is None else response.total_duration / _NANOSECONDS

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_supportbench.agents.base import JSON, BaseAgent, sha256
 from pytest_supportbench.agents.native_tools import Answer, Question, reply_with_tools, tools_prompt
 from pytest_supportbench.agents.prompting import default_prompt, render
-from pytest_supportbench.agents.retries import DEFAULT_RETRIES, retried
+from pytest_supportbench.agents.retries import DEFAULT_RETRIES, Waits, retried
+from pytest_supportbench.agents.servers import server_of
 from pytest_supportbench.agents.strict_schema import strict, without_nulls
 from pytest_supportbench.agents.turn_schema import turn_schema
 from pytest_supportbench.clock import now
@@ -62,6 +63,7 @@ class OpenAIAgent(BaseAgent):
         self._faults, self._answers, self._connect = openai_faults, openai_answers, openai_access.connect
         self._refuse_missing = openai_access.refuse_missing
         self._access = openai_access.access_of(spec)
+        self.host = server_of(self._access.url)
         self._mode: str = spec.option("mode", "schema")
         self._prompt = spec.prompt or (tools_prompt() if self._mode == "tools" else default_prompt())
         self._timeout: float = spec.option("timeout", 120.0)
@@ -143,7 +145,7 @@ class OpenAIAgent(BaseAgent):
 
     def asker(self, case: Case) -> Callable[[Observation], Reply]:
         """Return what replies in one episode: no pause and no request outlasts its time limit."""
-        return partial(self._reply, time_left=case.time_left)
+        return partial(self._reply, time_left=case.time_left, waits=case.waits)
 
     def reply(self, observation: Observation, /) -> Reply:
         """Return the model's turn, unparsed, with its tokens and their cost.
@@ -151,10 +153,16 @@ class OpenAIAgent(BaseAgent):
         What is no turn goes back as it is: that is the model's own mistake. Raises `InfrastructureError` where the
         server failed, cut the answer or withheld it.
         """
-        return self._reply(observation, time_left=None)
+        return self._reply(observation)
 
-    def _reply(self, observation: Observation, *, time_left: Callable[[], float] | None) -> Reply:
-        ask = partial(self._ask, time_left=time_left)
+    def _reply(
+        self,
+        observation: Observation,
+        *,
+        time_left: Callable[[], float] | None = None,
+        waits: Waits = lambda _pause, _asked: False,
+    ) -> Reply:
+        ask = partial(self._ask, time_left=time_left, waits=waits)
         if self._mode == "tools":
             return reply_with_tools(observation, self._prompt, ask, "openai")
         messages = [{**message} for message in render(observation, self._prompt)]
@@ -168,7 +176,14 @@ class OpenAIAgent(BaseAgent):
         if self._client is not None:
             self._client.close()
 
-    def _ask(self, question: Question, /, *, time_left: Callable[[], float] | None) -> Answer:
+    def _ask(
+        self,
+        question: Question,
+        /,
+        *,
+        time_left: Callable[[], float] | None,
+        waits: Waits,
+    ) -> Answer:
         body = self._body(question)
         completions: Any = self._open().chat.completions.with_raw_response
 
@@ -190,7 +205,7 @@ class OpenAIAgent(BaseAgent):
             completion: Completion = self._answers.read(data, self._place, self._prices)
             return completion
 
-        completion, retries = retried(attempt, retries=self._retries, time_left=time_left)
+        completion, retries = retried(attempt, retries=self._retries, time_left=time_left, waits=waits)
         answer = completion.answer
         if completion.model or answer.unreadable is None:
             self._served = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import httpx2
 import openai
 
 from pytest_supportbench.agents.bounded_body import HEADERS, MAX_BYTES, bounded, packed
+from pytest_supportbench.agents.servers import is_loopback
 from pytest_supportbench.agents.trust import certificates_unusable
 from pytest_supportbench.clock import now
 from pytest_supportbench.errors import UsageError
@@ -85,7 +85,7 @@ def access_of(spec: AgentSpec) -> Access:
         missing=tuple(variable for _, variable, value in headers if not value),
         variables=spec.headers,
     )
-    if key is None and not headers and not _is_loopback(access.host):
+    if key is None and not headers and not is_loopback(access.host):
         return Access(url, key_env, None, (), (key_env,))
     return access
 
@@ -117,13 +117,6 @@ def _is_address(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 class TooLongError(httpx2.RequestError):

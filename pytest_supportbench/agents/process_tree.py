@@ -6,9 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
 from typing import Final
 
 import psutil
@@ -69,16 +67,3 @@ def _mark_of(process: psutil.Process) -> str:
         return str(process.environ().get(MARK, ""))
     except (psutil.Error, OSError, ValueError):
         return ""
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let no Ctrl-C stop the block half-way; it is short, and what it does not end would stay for good."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)

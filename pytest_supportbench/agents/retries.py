@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 
 T = TypeVar("T")
+
+Waits: TypeAlias = Callable[[float, float], bool]
+"""Is told of a pause because a server is busy, and of how much of it the server asked for (0 where it named no time),
+both in seconds, before the pause begins. Returns whether it costs an episode none of its time."""
 
 DEFAULT_RETRIES: Final = 2
 FIRST_PAUSE: Final = 0.5
@@ -23,18 +27,27 @@ LONGEST_ASKED: Final = 60.0
 """Seconds that a server's own wish is followed where no episode limits the time."""
 
 _MILLISECONDS: Final = 1_000
+_BUSY: Final = frozenset({"rate_limited", "server_busy"})
 
 
 class Transient(Exception):  # noqa: N818 - it is no error yet, only a reason to try again
     """What an attempt raises when another one may succeed.
 
     ``error`` is what becomes of it if none does. ``retry_after`` has the seconds that the server asked to wait.
+    ``busy`` tells that the server refused for want of room, and was not lost; its own words tell it otherwise.
     """
 
-    def __init__(self, error: InfrastructureError | AgentFailure, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        error: InfrastructureError | AgentFailure,
+        retry_after: float | None = None,
+        *,
+        busy: bool = False,
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.retry_after = retry_after
+        self.busy = busy or retry_after is not None or getattr(error, "cause", "") in _BUSY
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
@@ -69,12 +82,14 @@ def retried(
     *,
     retries: int = DEFAULT_RETRIES,
     time_left: Callable[[], float] | None = None,
+    waits: Waits = lambda _pause, _asked: False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[T, int]:
     """Return what ``attempt`` returns, and how many repetitions that took.
 
     Only `Transient` is repeated, at most ``retries`` times. Once no repetition is left, or the next pause would end
     after ``time_left``, its ``error`` is raised, and says how often it was tried and how long the server asked to wait.
+    Where the server is busy, ``waits`` says whether the pause costs no time.
     """
 
     def left() -> float:
@@ -96,7 +111,11 @@ def retried(
         return max(growing(state), asked or 0.0)
 
     def enough(state: RetryCallState) -> bool:
-        return state.attempt_number > retries or state.upcoming_sleep >= left()
+        error = state.outcome.exception() if state.outcome else None
+        excused = False
+        if isinstance(error, Transient) and error.busy:
+            excused = waits(state.upcoming_sleep, error.retry_after or 0.0)
+        return state.attempt_number > retries or not (excused or state.upcoming_sleep < left())
 
     retrying = Retrying(
         retry=retry_if_exception_type(Transient), stop=enough, wait=pause, sleep=sleep, reraise=True
