@@ -94,6 +94,7 @@ class Scheduler:
         self._make_executor = make_executor
         self._admit = admit
         self._windows: dict[str, Window] = {}
+        self._opening = threading.Lock()
         self.output = ThreadOutput(lambda: runner.redactor(*runner.agents))
 
     def runs_inline(self, agent: LiveAgent) -> bool:
@@ -137,12 +138,13 @@ class Scheduler:
             self._submit(window, job)
 
     def _window(self, agent: str) -> Window:
-        window = self._windows.get(agent)
-        if window is None:
-            width = self._concurrency or self._runner.agents[agent].window
-            executor = self._make_executor(max_workers=width, name=f"supportbench-{agent}")
-            window = self._windows[agent] = Window(width, executor)
-        return window
+        with self._opening:
+            window = self._windows.get(agent)
+            if window is None:
+                width = self._concurrency or self._runner.agents[agent].window
+                executor = self._make_executor(max_workers=width, name=f"supportbench-{agent}")
+                window = self._windows[agent] = Window(width, executor)
+            return window
 
     def _submit(self, window: Window, job: Job) -> None:
         if job.key not in window.futures:
@@ -160,7 +162,7 @@ class Scheduler:
             except BaseException as error:  # noqa: BLE001 - it would end the thread
                 episode = agent_crashed(job.bound, error)
                 result = self._runner.result(job, replace(episode, failure=redactor.text(episode.failure)))
-        result = replace(result, output=redactor.text(caught.text()))
+        result = replace(result, output=redactor.text(result.output + caught.text()))
         if window.settle(job.key):
             self._record(result)
         return result
@@ -203,6 +205,12 @@ class Scheduler:
                 "the run stops here. Give the agent a time-out of its own, or raise --supportbench-timeout"
             )
             raise TooManyHung(msg)
+
+    def end_episodes(self) -> None:
+        """Let running episodes end at their next reply or call, for where the process goes on without them."""
+        for window in self._windows.values():
+            for dialogue in list(window.running.values()):
+                dialogue.tools.close(0)
 
     def close(self) -> None:
         """Drop what has not begun and return at once; running calls are left to their daemon threads."""

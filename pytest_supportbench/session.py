@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent
@@ -17,9 +17,9 @@ from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.episode import run_episode
-from pytest_supportbench.errors import FileError, Problem, SupportBenchError, ToolsetError, UsageError
+from pytest_supportbench.errors import FileError, SupportBenchError, ToolsetError, UsageError
 from pytest_supportbench.event_loops import EventLoops
-from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
+from pytest_supportbench.loading import BoundScenario, Loader, check_unique, equal_suites, suite_facts
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
@@ -30,14 +30,19 @@ from pytest_supportbench.scoring import escalation_class
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.settings import Settings
 from pytest_supportbench.simulated_customer import SimulatedCustomer
+from pytest_supportbench.source import plain_path
 from pytest_supportbench.summary import Row, row
+
+if TYPE_CHECKING:
+    from pytest_supportbench.remote_runner import Remote
 
 
 class BenchSession:
     """One session's state in one process; hooks and fixtures delegate to it.
 
     ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed. ``shard``
-    is what the run line says of it where only a part of the run's scenarios is run here; set before any is.
+    is what the run line says of it where only a part of the run's scenarios is run here; set before any is. ``remote``
+    is the cluster that runs the episodes, if any.
     """
 
     def __init__(
@@ -65,7 +70,8 @@ class BenchSession:
             SimulatedCustomer(settings.customer, settings.root, hidden) if settings.customer else None
         )
         self._cassette = CassetteUse(settings.cassette, settings.record, settings.agents, settings.root)
-        self._runner = Runner(
+        self.remote = _remote(settings, run_id, self.limits)
+        self._runner = (Runner if self.remote is None else self.remote.runner)(
             {},
             self.limits,
             self._loops.wait_for,
@@ -77,7 +83,7 @@ class BenchSession:
             self._runner,
             self._record,
             concurrency=settings.concurrency,
-            inline=settings.inline,
+            inline=settings.inline and settings.executor is None,
             admit=self._budget.admit,
         )
         self._constants: dict[str, str | None] = {}
@@ -98,10 +104,10 @@ class BenchSession:
         """
         if self._loader is None:
             self._loader = Loader(self.settings.root, toolsets=self.names[1])
-        bound = self._loader.load(_plain(path))
+        bound = self._loader.load(plain_path(path))
         first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound)
         if first.path != bound.path and not Path(first.path).samefile(bound.path):
-            raise FileError(check_unique((first, bound)) or (_equal_suites(first, bound),))
+            raise FileError(check_unique((first, bound)) or (equal_suites(first, bound),))
         return bound
 
     def agent(self, name: str | None) -> LiveAgent:
@@ -169,7 +175,8 @@ class BenchSession:
         if stand_in is not None:
             return stand_in
         if spec.kind != "registered":
-            return make_agent(spec, self.settings.root)
+            made = make_agent(spec, self.settings.root)
+            return made if self.remote is None else self.remote.agent(name, made)
         if spec.target not in self.names[0]:
             from pytest_supportbench.agents.kinds import KINDS  # noqa: PLC0415 - only an error needs them
             from pytest_supportbench.agents.spec_guesses import nearest  # noqa: PLC0415 - likewise
@@ -196,6 +203,8 @@ class BenchSession:
             name = f"{name}.fixture"
         target = " in ".join(filter(None, (origin_of(agent, self.settings.root), test)))
         spec = AgentSpec(raw=name, kind="fixture", target=target, name=f"fixture-{name}")
+        if self.remote is not None and not test:
+            self.remote.refuse(spec)
         known = self._agents.get(name)
         if known is None or known.spec != spec or self._adopted.get(name) is not agent:
             live: LiveAgent = CallableAgent(spec, self.settings.root, agent)
@@ -289,6 +298,8 @@ class BenchSession:
         """Stop the window and give back what agents hold; running calls are left behind."""
         self.results.close()
         self.scheduler.close()
+        if self.remote is not None:
+            self.remote.close()
         self._loops.close()
         for agent in self._agents.values():
             agent.close()
@@ -296,16 +307,10 @@ class BenchSession:
             self._customer.close()
 
 
-def _plain(path: Path) -> Path:
-    """Return a path without steps to parent folders, so that one file has one path however it is written."""
-    plain = Path(os.path.normpath(path))
-    try:
-        return plain if plain.samefile(path) else path.resolve()
-    except OSError:  # it is not there, or not by the shorter way
-        return path.resolve() if path.exists() else path
+def _remote(settings: Settings, run_id: str, limits: Limits) -> Remote | None:
+    if settings.executor is None:
+        return None
+    from pytest_supportbench.remote_runner import Remote  # noqa: PLC0415 - only runs on a cluster pay for it
 
-
-def _equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:
-    message = f"a suite of the same name, {first.suite.path}, has a scenario {first.scenario.id!r} too"
-    remedy = "rename one of the suites, since results tell scenarios apart by suite and id"
-    return Problem(str(second.suite.path), 1, 1, "name", message, remedy)
+    alone = settings.concurrency is None
+    return Remote(settings.executor, run_id, settings.root, limits, settings.customer, alone=alone)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.findings import Finding, dotted, shown
 from pytest_supportbench.yaml12 import MAX_BYTES, decode, scan
 from pytest_supportbench.yaml_positions import Positions, positions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read_text(path: Path) -> str:
@@ -66,3 +64,12 @@ class Source:
         """Raise `FileError` with every problem noted, in line order, if there is any."""
         if self.problems:
             raise FileError(tuple(sorted(self.problems)))
+
+
+def plain_path(path: Path) -> Path:
+    """Return a path without steps to parent folders, so that one file has one path however it is written."""
+    plain = Path(os.path.normpath(path))
+    try:
+        return plain if plain.samefile(path) else path.resolve()
+    except OSError:  # it is not there, or not by the shorter way
+        return path.resolve() if path.exists() else path

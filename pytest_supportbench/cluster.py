@@ -1,0 +1,234 @@
+"""A Dask cluster as a run sees it: connected within seconds, watched, and left at once."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import socket
+import threading
+import warnings
+from asyncio import CancelledError
+from collections.abc import Iterable
+from concurrent.futures import CancelledError as FutureCancelled
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_supportbench.clock import now
+from pytest_supportbench.errors import InfrastructureError, UsageError
+from pytest_supportbench.remote_work import Answer, differences, facts, stop, work
+
+OPTION: Final = "--supportbench-executor"
+CONNECT_SECONDS: Final = 5.0
+LOST_SECONDS: Final = 10.0
+"""How long a scheduler may be gone before episodes stop waiting for it."""
+
+LEAVE_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 1.0
+_ADDRESS: Final = re.compile(r"(?:tcp|tls)://(?P<host>\[[^\]]+\]|[^:/?\[\]]+):(?P<port>\d+)")
+_EXAMPLE: Final = "dask:tcp://127.0.0.1:8786"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSpec:
+    """Where episodes run: the address of a Dask scheduler, and for how many seconds there may be no worker."""
+
+    address: str
+    wait: float = 30.0
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The host and the port of the address."""
+        found = _ADDRESS.fullmatch(self.address)
+        assert found is not None
+        return found["host"].strip("[]"), int(found["port"])
+
+
+def parse_executor(text: str) -> ExecutorSpec | None:
+    """Return the cluster that an option names, ``None`` for this process. Raises `UsageError`."""
+    if text in {"", "local"}:
+        return None
+    kind, _, rest = text.partition(":")
+    address, mark, query = rest.partition("?")
+    found = _ADDRESS.fullmatch(address)
+    if kind != "dask" or found is None or not 0 < int(found["port"]) < 65536:  # noqa: PLR2004 - ports have 16 bits
+        raise UsageError(f"{OPTION}: {text[:80]!r} is no executor; give local, or a scheduler as {_EXAMPLE}")
+    if not mark:
+        return ExecutorSpec(address)
+    wait = re.fullmatch(r"wait=(\d+(?:\.\d+)?)", query)
+    if wait is None:
+        raise UsageError(
+            f"{OPTION}: {query[:60]!r} is no option of an executor; give wait=SECONDS, or drop it"
+        )
+    return ExecutorSpec(address, float(wait[1]))
+
+
+class Cluster:
+    """The connection of one run to a Dask scheduler. ``connect`` comes first; any thread may ask then."""
+
+    def __init__(self, spec: ExecutorSpec, run: str) -> None:
+        self.spec = spec
+        self._run = run
+        self._client: Any = None
+        self._numbers = itertools.count(1)
+        self._threads: dict[str, int] = {}
+        self._without_workers: float | None = None
+        self._without_scheduler: float | None = None
+        self._closing = threading.Event()
+
+    def connect(self) -> None:
+        """Connect, and refuse workers that are not like this process. Raises `UsageError` within seconds."""
+        address = self.spec.address
+        try:
+            import distributed  # noqa: PLC0415 - heavy, and only such runs have it
+        except ImportError as error:
+            msg = f"{OPTION}=dask:… needs packages that are not here ({error})"
+            raise UsageError(f"{msg}; install them: pip install 'pytest-supportbench[dask]'") from None
+        remedy = (
+            f"start one (dask scheduler --port {self.spec.place[1]}), or name another address with {OPTION}"
+        )
+        try:
+            with socket.create_connection(self.spec.place, timeout=CONNECT_SECONDS):
+                pass
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of versions, among others, which are compared below
+                connect: Any = distributed.Client
+                self._client = connect(
+                    address, timeout=CONNECT_SECONDS, set_as_default=False, name="pytest-supportbench"
+                )
+                self._threads = self._client.nthreads()
+        except Exception as error:  # noqa: BLE001 - whatever else may answer there
+            said = str(error) or type(error).__name__
+            raise UsageError(f"{OPTION}: no Dask scheduler answers at {address} ({said}); {remedy}") from None
+        self._compare()
+        self._look()
+        threading.Thread(target=self._watch, name="supportbench-cluster", daemon=True).start()
+
+    def _compare(self) -> None:
+        """Raise `UsageError` where workers have other versions than this process, naming both."""
+        found: dict[str, Any] = self._client.run(facts, on_error="return")
+        wrong = []
+        for worker, theirs in sorted(found.items()):
+            failed = isinstance(theirs, BaseException)
+            other = f"{type(theirs).__name__}: {theirs}" if failed else differences(facts(), theirs)
+            if other:
+                wrong.append(f"  {worker}: {other}")
+        if wrong:
+            self.close()
+            lines = "\n".join(wrong[:5])
+            msg = f"{OPTION}: workers at {self.spec.address} are not like this process\n{lines}"
+            raise UsageError(f"{msg}\ninstall the same versions there and start the workers anew")
+
+    def _watch(self) -> None:
+        while not self._closing.wait(_LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        """Note what there is, and since when it is not."""
+        running = self._client.status == "running"
+        if running:
+            with contextlib.suppress(Exception):  # the connection may be lost meanwhile; the next look tells
+                self._threads = self._client.nthreads()
+        self._without_scheduler = None if running else self._without_scheduler or now()
+        self._without_workers = None if self._threads else self._without_workers or now()
+
+    @property
+    def threads(self) -> dict[str, int]:
+        """How many threads each worker has, by its address."""
+        return dict(self._threads)
+
+    def _refuse(self) -> None:
+        """Raise `InfrastructureError` where waiting has become pointless."""
+        address = self.spec.address
+        gone, empty = self._without_scheduler, self._without_workers
+        if gone is not None and now() - gone >= LOST_SECONDS:
+            msg = f"the Dask scheduler at {address} is gone"
+            raise InfrastructureError("scheduler_lost", msg, "look at its log, start it anew and run again")
+        if empty is not None and now() - empty >= self.spec.wait:
+            msg = f"the Dask scheduler at {address} has had no worker for {self.spec.wait:g} s"
+            raise InfrastructureError("no_workers", msg, f"start some: dask worker {address}")
+
+    def ask(self, order: bytes, without: Iterable[str] = ()) -> Answer:
+        """Have an order done by any worker but some, and return its answer.
+
+        Dask gives it to another worker where one dies over it. Raises `InfrastructureError` where none can do it.
+        """
+        self._refuse()
+        kept_out = {*without}
+        only = [worker for worker in self._threads if worker not in kept_out] if kept_out else None
+        try:
+            future = self._client.submit(
+                do, order, key=f"supportbench-{self._run}-{next(self._numbers)}", pure=False, workers=only
+            )
+            return self._answer(future)
+        except InfrastructureError:
+            raise
+        except (CancelledError, FutureCancelled) as error:
+            msg = f"the Dask scheduler at {self.spec.address} dropped the episode ({error})"
+            raise InfrastructureError("scheduler_lost", msg, "look at its log, and run again") from None
+        except Exception as error:  # noqa: BLE001 - Dask raises what a worker's loading raised
+            raise _unanswered(error) from None
+
+    def _answer(self, future: Any) -> Answer:
+        while True:
+            try:
+                answer: Answer = future.result(timeout=_LOOK_SECONDS)
+            except TimeoutError:
+                self._refuse()
+            else:
+                return answer
+
+    def close(self) -> None:
+        """Drop all that waits, have the workers stop, and return within two seconds whatever they do."""
+        self._closing.set()
+        client, self._client = self._client, _Left()
+        if client is None or isinstance(client, _Left):
+            return
+        leaving = threading.Thread(target=self._leave, args=(client,), daemon=True)
+        leaving.start()
+        leaving.join(2 * LEAVE_SECONDS)
+
+    def _leave(self, client: Any) -> None:
+        with contextlib.suppress(Exception):
+            client.cancel(list(client.futures.values()), force=True)
+        if client.status == "running":
+            telling = threading.Thread(target=_tell, args=(client, self._run), daemon=True)
+            telling.start()
+            telling.join(LEAVE_SECONDS / 2)
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            client.close(timeout=LEAVE_SECONDS)
+
+
+class _Left:
+    """Stands for the connection of a run that has ended."""
+
+    status = "closed"
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        raise InfrastructureError("stopped", "the run has ended")
+
+
+def _tell(client: Any, run: str) -> None:
+    with contextlib.suppress(Exception):
+        client.run(stop, run, on_error="ignore")
+
+
+def _unanswered(error: Exception) -> InfrastructureError:
+    if type(error).__name__ == "KilledWorker":
+        msg = "worker after worker died while it ran this episode, or one beside it"
+        remedy = (
+            "look at the workers' logs: memory, or an agent that ends its process; "
+            "start workers with --nthreads 1 to see which episode it is"
+        )
+        return InfrastructureError("killed_worker", msg, remedy)
+    text = f"a worker could not answer: {type(error).__name__}: {error}"[:500]
+    return InfrastructureError("worker", text, "look at the workers' logs")
+
+
+def do(order: bytes) -> Answer:
+    """Do an order in a Dask worker's process."""
+    from distributed import get_worker  # noqa: PLC0415 - a worker has it
+
+    worker = get_worker()
+    return work(order, worker.address, worker.state.nthreads)
