@@ -7,6 +7,7 @@ import itertools
 import re
 import socket
 import threading
+import time
 import warnings
 from asyncio import CancelledError
 from collections.abc import Iterable
@@ -16,7 +17,8 @@ from typing import Any, Final
 
 from pytest_supportbench.clock import now
 from pytest_supportbench.errors import InfrastructureError, UsageError
-from pytest_supportbench.remote_work import Answer, differences, facts, stop, work
+from pytest_supportbench.remote_orders import Answer, differences, facts
+from pytest_supportbench.remote_work import stop, work
 
 OPTION: Final = "--supportbench-executor"
 CONNECT_SECONDS: Final = 5.0
@@ -25,6 +27,7 @@ LOST_SECONDS: Final = 10.0
 
 LEAVE_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 1.0
+_ARRIVAL_SECONDS: Final = 0.1
 _ADDRESS: Final = re.compile(r"(?:tcp|tls)://(?P<host>\[[^\]]+\]|[^:/?\[\]]+):(?P<port>\d+)")
 _EXAMPLE: Final = "dask:tcp://127.0.0.1:8786"
 
@@ -100,8 +103,11 @@ class Cluster:
         except Exception as error:  # noqa: BLE001 - whatever else may answer there
             said = str(error) or type(error).__name__
             raise UsageError(f"{OPTION}: no Dask scheduler answers at {address} ({said}); {remedy}") from None
-        self._compare()
         self._look()
+        while not self._threads and self._without_workers and now() - self._without_workers < self.spec.wait:
+            time.sleep(_ARRIVAL_SECONDS)  # a cluster that grows with its work has none to begin with
+            self._look()
+        self._compare()
         threading.Thread(target=self._watch, name="supportbench-cluster", daemon=True).start()
 
     def _compare(self) -> None:

@@ -19,7 +19,7 @@ from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.loading import BoundSuite
 from pytest_supportbench.protocol import Observation
 from pytest_supportbench.records import EpisodeError, Limits
-from pytest_supportbench.remote_work import (
+from pytest_supportbench.remote_orders import (
     INSTALLED,
     Answer,
     Assignment,

@@ -1,4 +1,4 @@
-"""What travels between a run and the workers of a cluster, and what a worker does with it.
+"""What a worker of a cluster does with an order.
 
 Nothing here needs Dask: a worker's process calls `work`, whatever brought the order there.
 """
@@ -6,30 +6,39 @@ Nothing here needs Dask: a worker's process calls `work`, whatever brought the o
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import os
 import pickle
-import platform
 import socket
 import sys
 import threading
 from collections import OrderedDict, deque
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pytest_supportbench.agents import make_agent
-from pytest_supportbench.agents.spec import AgentSpec
 from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.event_loops import EventLoops
-from pytest_supportbench.loading import BoundScenario, BoundSuite
-from pytest_supportbench.records import Episode, EpisodeError, Limits
+from pytest_supportbench.loading import BoundSuite
+from pytest_supportbench.output import ThreadOutput
+from pytest_supportbench.records import EpisodeError
 from pytest_supportbench.redaction import Redactor
+from pytest_supportbench.remote_orders import (
+    INSTALLED,
+    Answer,
+    Assignment,
+    Done,
+    NoSuite,
+    Order,
+    Unfit,
+    differences,
+    facts,
+    fingerprint_id,
+    unpack_case,
+)
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler, TooManyHung
-from pytest_supportbench.scoring import Score
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.simulated_customer import SimulatedCustomer
 
@@ -38,119 +47,6 @@ MAX_RUNS: Final = 16
 
 MAX_TEXT: Final = 2_000
 """How many characters are kept of what kept a worker from its work."""
-
-INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
-"""Folders whose packages are nobody's project, though they may be below one."""
-
-Facts = dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """What all orders for one agent of a run have in common.
-
-    ``paths`` are the folders below the root that the run searches for modules. ``alone`` says that a process serves
-    no more episodes at a time than the agent can by itself, whatever threads it has. ``facts`` are of the run's side.
-    """
-
-    run: str
-    name: str
-    spec: AgentSpec
-    customer: AgentSpec | None
-    root: Path
-    paths: tuple[str, ...]
-    limits: Limits
-    alone: bool
-    facts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One episode to run, or with an empty ``case`` an agent to make ready.
-
-    ``case`` is a pickled scenario without its suite, which travels in ``suite`` only where it is not there yet.
-    ``fingerprint`` is what the agent must be, empty where any will do.
-    """
-
-    assignment: Assignment
-    fingerprint: str = ""
-    suite_id: str = ""
-    suite: bytes = b""
-    case: bytes = b""
-    key: str = ""
-    trial: int = 1
-    attempt: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of an order; ``episode`` is ``None`` where only the agent was made ready."""
-
-    worker: str
-    fingerprint: dict[str, Any]
-    episode: Episode | None = None
-    score: Score | None = None
-    output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NoSuite:
-    """The suite is not in this process yet, so that it must be sent along."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """Why a worker cannot serve an agent. No episode began, so that another worker may take it.
-
-    ``usage`` tells a mistake of the user's from what broke; ``hung`` tells that too many calls hang there.
-    """
-
-    worker: str
-    problem: EpisodeError
-    kind: Literal["usage", "broken", "hung"] = "broken"
-
-
-Answer = Done | NoSuite | Unfit
-
-
-def facts() -> Facts:
-    """Return what must be the same on both sides, by what it is called in an error."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {
-        "python": python,
-        "pytest-supportbench": version("pytest-supportbench"),
-        "pytest-supportbench's code": _code(),
-    }
-
-
-@functools.cache
-def _code() -> str:
-    """Return a hash of this package's code, as it was when it was first asked for."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
-    return digest.hexdigest()[:12]
-
-
-def differences(ours: Facts, theirs: Facts) -> str:
-    """Return in words what differs on a worker, empty where nothing does."""
-    return ", ".join(
-        f"{name} is {theirs.get(name, 'unknown')} there and {value} here"
-        for name, value in ours.items()
-        if theirs.get(name) != value
-    )
-
-
-def fingerprint_id(fingerprint: dict[str, Any]) -> str:
-    """Return what tells one fingerprint from another."""
-    return hashlib.sha256(repr(sorted(fingerprint.items())).encode()).hexdigest()
-
-
-def pack(order: Order) -> bytes:
-    """Return an order as it travels."""
-    return pickle.dumps(order)
 
 
 def work(order: bytes, worker: str, threads: int) -> Answer:
@@ -175,7 +71,8 @@ def stop(run: str) -> None:
 class _Bench:
     """The agents of one run in this process; the scheduler gives up calls that hang, as it does in a run's own."""
 
-    def __init__(self, assignment: Assignment) -> None:
+    def __init__(self, assignment: Assignment, output: ThreadOutput) -> None:
+        self.output = output
         self.hidden = environment_secrets(os.environ)
         self.loops = EventLoops()
         customer = assignment.customer
@@ -219,7 +116,7 @@ class _Seat:
             customer=bench.customer,
         )
         width = min(threads, self.agent.window) if assignment.alone else threads
-        self.scheduler = Scheduler(self.runner, lambda _: None, concurrency=width)
+        self.scheduler = Scheduler(self.runner, lambda _: None, concurrency=width, output=bench.output)
         self._lock = threading.Lock()
         self._fingerprint: dict[str, Any] | None = None
 
@@ -251,6 +148,7 @@ class _Site:
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, _Bench] = OrderedDict()
         self._roots: set[Path] = set()
+        self._output = ThreadOutput(lambda: Redactor(environment_secrets(os.environ)))
         self._stopped: deque[str] = deque(maxlen=4 * MAX_RUNS)
 
     def answer(self, order: Order, place: str, threads: int) -> Answer:
@@ -299,7 +197,7 @@ class _Site:
             bench = self._runs.get(assignment.run)
             if bench is None:
                 self._move_to(assignment.root, assignment.paths)
-                bench = self._runs[assignment.run] = _Bench(assignment)
+                bench = self._runs[assignment.run] = _Bench(assignment, self._output)
             self._runs.move_to_end(assignment.run)
             old = self._runs.popitem(last=False)[1] if len(self._runs) > MAX_RUNS else None
         if old is not None:
@@ -313,7 +211,7 @@ class _Site:
             file = getattr(module, "__file__", None)
             if file and name != "__main__" and self._is_of_a_project(Path(file)):
                 del sys.modules[name]
-        sys.path[:] = [path for path in sys.path if path and not self._is_of_a_project(Path(path))]
+        sys.path[:] = [path for path in sys.path if not path or not self._is_of_a_project(Path(path))]
         sys.path.extend(path for path in paths if path not in sys.path and Path(path).is_dir())
         importlib.invalidate_caches()
 
@@ -340,15 +238,3 @@ class _Site:
 def _site() -> _Site:
     """Return the one of this process, which outlives the orders and the runs."""
     return _Site()
-
-
-def pack_case(bound: BoundScenario) -> bytes:
-    """Return a scenario as it travels: without its suite, which is five times as large."""
-    return pickle.dumps((bound.scenario, bound.path, bound.sha256))
-
-
-def unpack_case(case: bytes, suite: BoundSuite) -> BoundScenario:
-    """Return a scenario bound to its suite again."""
-    scenario, path, sha256 = pickle.loads(case)  # noqa: S301 - as above
-    state = suite.toolset.state_type.model_validate(scenario.state)
-    return BoundScenario(scenario, suite, state, path, sha256)

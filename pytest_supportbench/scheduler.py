@@ -74,7 +74,8 @@ class Scheduler:
 
     ``record`` is called once for each finished episode, in the thread that ran it. ``concurrency`` overrides every
     agent's own window; ``inline`` runs everything in the caller's thread, as debuggers need it. ``admit`` is called
-    before each episode, in the thread that would run it; where it raises, the episode does not start.
+    before each episode, in the thread that would run it; where it raises, the episode does not start. ``output`` is
+    where several schedulers of one process share the routing of streams, which is never taken away then.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Scheduler:
         inline: bool = False,
         make_executor: MakeExecutor = DaemonExecutor,
         admit: Callable[[], None] = lambda: None,
+        output: ThreadOutput | None = None,
     ) -> None:
         self._runner = runner
         self._record = record
@@ -95,7 +97,8 @@ class Scheduler:
         self._admit = admit
         self._windows: dict[str, Window] = {}
         self._opening = threading.Lock()
-        self.output = ThreadOutput(lambda: runner.redactor(*runner.agents))
+        self._shares_output = output is not None
+        self.output = output or ThreadOutput(lambda: runner.redactor(*runner.agents))
 
     def runs_inline(self, agent: LiveAgent) -> bool:
         """Tell whether an agent's episodes run in the caller's thread."""
@@ -216,4 +219,5 @@ class Scheduler:
         """Drop what has not begun and return at once; running calls are left to their daemon threads."""
         for window in self._windows.values():
             window.executor.shutdown(wait=False, cancel_futures=True)
-        self.output.uninstall()
+        if not self._shares_output:
+            self.output.uninstall()
