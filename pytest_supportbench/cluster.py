@@ -159,14 +159,15 @@ class Cluster:
 
         Dask gives it to another worker where one dies over it. Raises `InfrastructureError` where none can do it.
         """
-        self._refuse()
         kept_out = {*without}
-        only = [worker for worker in self._threads if worker not in kept_out] if kept_out else None
         try:
-            future = self._client.submit(
-                do, order, key=f"supportbench-{self._run}-{next(self._numbers)}", pure=False, workers=only
-            )
-            return self._answer(future)
+            while True:
+                only = self._fit(kept_out)
+                key = f"supportbench-{self._run}-{next(self._numbers)}"
+                future = self._client.submit(do, order, key=key, pure=False, workers=only or None)
+                answer = self._answer(future, only)
+                if answer is not None:
+                    return answer
         except InfrastructureError:
             raise
         except (CancelledError, FutureCancelled) as error:
@@ -175,12 +176,31 @@ class Cluster:
         except Exception as error:  # noqa: BLE001 - Dask raises what a worker's loading raised
             raise _unanswered(error) from None
 
-    def _answer(self, future: Any) -> Answer:
+    def _fit(self, kept_out: set[str]) -> list[str]:
+        """Return the workers that may take an order, none where any may; waits for one where only others are left."""
+        begin = now()
+        while True:
+            self._refuse()
+            if not kept_out:
+                return []
+            if only := [worker for worker in self._threads if worker not in kept_out]:
+                return only
+            if now() - begin >= self.spec.wait:
+                address, wait = self.spec.address, self.spec.wait
+                msg = f"the Dask scheduler at {address} has had no worker for {wait:g} s that can do this"
+                raise InfrastructureError("no_workers", msg, f"start some: dask worker {address}")
+            time.sleep(_ARRIVAL_SECONDS)
+
+    def _answer(self, future: Any, only: list[str]) -> Answer | None:
+        """Return the answer; ``None`` where the workers that alone may give it are gone, and others may do it anew."""
         while True:
             try:
                 answer: Answer = future.result(timeout=_LOOK_SECONDS)
             except TimeoutError:
                 self._refuse()
+                if only and not self._threads.keys() & {*only}:
+                    future.cancel()
+                    return None
             else:
                 return answer
 

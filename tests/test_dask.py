@@ -21,8 +21,8 @@ from clusters import DaskProcesses, cluster, wait_for
 from projects import agent, last_run, normalised, project, start, verdicts
 
 from pytest_supportbench.agents.spec import parse_spec
-from pytest_supportbench.cluster import parse_executor
-from pytest_supportbench.errors import UsageError
+from pytest_supportbench.cluster import Cluster, ExecutorSpec, parse_executor
+from pytest_supportbench.errors import InfrastructureError, UsageError
 from pytest_supportbench.records import Limits
 from pytest_supportbench.remote_orders import Assignment, Order, Unfit, facts, pack
 from pytest_supportbench.remote_work import work
@@ -285,6 +285,44 @@ def test_a_worker_of_other_versions_that_comes_later_is_left_out():
         in answer.problem.message
     )
     assert "tcp://10.0.0.7:4711" in answer.problem.message
+
+
+class Waiting:
+    """A client whose orders wait until their workers change."""
+
+    status = "running"
+
+    def __init__(self, *moments):
+        self.moments = list(moments)
+        self.asked = []
+
+    def submit(self, *_, workers, **__):
+        self.asked.append(workers)
+        return self
+
+    def result(self, timeout):
+        moment = self.moments.pop(0)
+        if callable(moment):
+            moment()
+            raise TimeoutError
+        return moment
+
+    def cancel(self):
+        self.asked.append("cancelled")
+
+
+def test_where_only_workers_are_left_that_cannot_others_are_waited_for():
+    """An order that waits for workers that are gone goes to one that came, and ends where none comes."""
+    cluster = Cluster(ExecutorSpec("tcp://127.0.0.1:9", wait=0.2), "run")
+    cluster._threads = {"unfit": 1, "fit": 1}
+    cluster._client = client = Waiting(
+        lambda: cluster._threads.update(new=1) or cluster._threads.pop("fit"), "done"
+    )
+    assert cluster.ask(b"", ["unfit"]) == "done"
+    assert client.asked == [["fit"], "cancelled", ["new"]]
+    cluster._client = Waiting(lambda: cluster._threads.pop("new"))
+    with pytest.raises(InfrastructureError, match=r"no worker for 0\.2 s that can do this"):
+        cluster.ask(b"", ["unfit"])
 
 
 def test_a_budget_of_tokens_holds_for_all_workers(plain, pytester, dask):
