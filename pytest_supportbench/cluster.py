@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pytest_supportbench.clock import now
 from pytest_supportbench.errors import InfrastructureError, UsageError
+from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.remote_orders import Answer, differences, facts
 from pytest_supportbench.remote_work import stop, work
 
@@ -83,7 +84,7 @@ class Cluster:
         """Connect, and refuse workers that are not like this process. Raises `UsageError` within seconds."""
         address = self.spec.address
         try:
-            import distributed  # noqa: PLC0415 - heavy, and only such runs have it
+            import distributed  # noqa: F401, PLC0415 - heavy, and only such runs have it
         except ImportError as error:
             msg = f"{OPTION}=dask:… needs packages that are not here ({error})"
             raise UsageError(f"{msg}; install them: pip install 'pytest-supportbench[dask]'") from None
@@ -93,13 +94,8 @@ class Cluster:
         try:
             with socket.create_connection(self.spec.place, timeout=CONNECT_SECONDS):
                 pass
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of versions, among others, which are compared below
-                connect: Any = distributed.Client
-                self._client = connect(
-                    address, timeout=CONNECT_SECONDS, set_as_default=False, name="pytest-supportbench"
-                )
-                self._threads = self._client.nthreads()
+            reaching = DaemonExecutor(1, "supportbench-connect").submit(self._reach)
+            self._client, self._threads = reaching.result(timeout=CONNECT_SECONDS + 2)
         except Exception as error:  # noqa: BLE001 - whatever else may answer there
             said = str(error) or type(error).__name__
             raise UsageError(f"{OPTION}: no Dask scheduler answers at {address} ({said}); {remedy}") from None
@@ -109,6 +105,18 @@ class Cluster:
             self._look()
         self._compare()
         threading.Thread(target=self._watch, name="supportbench-cluster", daemon=True).start()
+
+    def _reach(self) -> tuple[Any, dict[str, int]]:
+        """Return a client and what workers there are; what speaks no Dask may hold this up for ever."""
+        import distributed  # noqa: PLC0415 - as above
+
+        connect: Any = distributed.Client
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions, among others, which are compared
+            client = connect(
+                self.spec.address, timeout=CONNECT_SECONDS, set_as_default=False, name="pytest-supportbench"
+            )
+            return client, client.nthreads()
 
     def _compare(self) -> None:
         """Raise `UsageError` where workers have other versions than this process, naming both."""

@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -257,6 +258,17 @@ def test_a_scheduler_that_is_not_there_is_told_within_seconds(plain, pytester):
     text = result.stdout.str() + result.stderr.str()
     assert text.count("no Dask scheduler answers at tcp://127.0.0.1:9") == 1
     assert "dask scheduler --port 9" in text
+
+
+def test_what_is_no_scheduler_is_told_within_seconds(pytester):
+    """A server that takes the connection and says nothing, as a wrong port may, holds nothing up."""
+    project(pytester)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        process = start(pytester, agent("good"), f"--supportbench-executor=dask:{address}")
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 4
+    assert f"no Dask scheduler answers at {address}" in err
 
 
 def test_without_the_package_the_extra_is_named(plain, pytester, monkeypatch):
