@@ -77,11 +77,11 @@ class ScenarioFile(pytest.Module):
         """Return the synthetic module; called once, since pytest keeps what it returns."""
         garbage.pause(self.config)
         session = open_session(self.config)
-        bound = session.load(self.path)
+        bound = session.scenarios.load(self.path)
         module = types.ModuleType(self.path.stem.replace(".", "_"))
         module.__file__ = str(self.path)
         self._cases = {}
-        load = partial(session.load, self.path)
+        load = partial(session.scenarios.load, self.path)
         for name, case in _cases(bound, session.settings.agents, session.settings.trials, load):
             self._cases[name] = case
             setattr(module, name, _function(name, self.path))

@@ -141,7 +141,7 @@ class Bench:
         def result() -> Result:
             from pytest_supportbench.runner import Job  # noqa: PLC0415 - only runs with scenarios need it
 
-            bound = session.load(file)
+            bound = session.scenarios.load(file)
             if isinstance(agent, str):
                 name = session.given(agent)
             else:

@@ -149,7 +149,7 @@ class Gate:
         """Run the fresh trials of one candidate; they go to the results file, from where the gate takes them."""
         from pytest_supportbench.runner import Job  # noqa: PLC0415 - only gated runs with new failures
 
-        bound = session.load(path)
+        bound = session.scenarios.load(path)
         if not session.has_agent(now.agent):
             session.agent(now.agent)
         first = now.conditions.trials + 1

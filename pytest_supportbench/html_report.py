@@ -175,7 +175,9 @@ class HtmlReport:
             for row in items:
                 if _case(row) not in found:
                     try:
-                        found[_case(row)] = stake_of(session.load(self._config.rootpath / path), path)
+                        found[_case(row)] = stake_of(
+                            session.scenarios.load(self._config.rootpath / path), path
+                        )
                     except SupportBenchError:
                         continue
         return found

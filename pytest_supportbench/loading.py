@@ -300,3 +300,10 @@ def check_unique(scenarios: Iterable[BoundScenario]) -> tuple[Problem, ...]:
             message = f"{name!r} is the id of {other} too"
             problems.append(Problem(bound.path, line, column, "id", message, "give each scenario its own"))
     return tuple(problems)
+
+
+def equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:
+    """Return the problem of two suites of one name that have scenarios of one id."""
+    message = f"a suite of the same name, {first.suite.path}, has a scenario {first.scenario.id!r} too"
+    remedy = "rename one of the suites, since results tell scenarios apart by suite and id"
+    return Problem(str(second.suite.path), 1, 1, "name", message, remedy)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench import explaining, garbage, gate_options, hookspecs, html_report, settings, sharding
+from pytest_supportbench import (
+    executing,
+    explaining,
+    garbage,
+    gate_options,
+    hookspecs,
+    html_report,
+    settings,
+    sharding,
+)
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import CASE, ScenarioFile
 from pytest_supportbench.controller import ATTRIBUTE, Controller
@@ -58,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Warned(config), "supportbench-warnings")
     gate = _gate(config)
     sharding.register_sharding(config)
+    executing.register_executor(config)
     worker = getattr(config, WORKER, None)
     if worker is not None:
         config.stash[RUN] = worker["supportbench_run"]
@@ -105,6 +115,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     replays = [name for name, spec in chosen.agents.items() if spec.kind == "replay"]
     if replays:
         lines.append(f"supportbench replays: {', '.join(replays)} (REPLAYED, no agent is asked)")
+    if chosen.executor is not None:
+        lines.append(f"supportbench executor: dask:{chosen.executor.address}")
     if chosen.customer is not None:
         lines.append(f"simulated customer: not deterministic ({chosen.customer.raw})")
     return lines
@@ -129,7 +141,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         garbage.resume(session.config)
         opened = opened_session(session.config)
         if opened is not None:
-            opened.collected()
+            opened.scenarios.keep()
     if BROKEN_HOOK in session.config.stash:
         raise pytest.UsageError(session.config.stash[BROKEN_HOOK])
     return collected

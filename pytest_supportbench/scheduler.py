@@ -42,7 +42,8 @@ class Scheduler:
 
     ``record`` is called once for each finished episode, in the thread that ran it. ``concurrency`` overrides every
     agent's own window; ``inline`` runs everything in the caller's thread, as debuggers need it. ``admit`` is called
-    before each episode, in the thread that would run it; where it raises, the episode does not start.
+    before each episode, in the thread that would run it; where it raises, the episode does not start. ``output`` is
+    where several schedulers of one process share the routing of streams, which is never taken away then.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Scheduler:
         inline: bool = False,
         make_executor: MakeExecutor = DaemonExecutor,
         admit: Callable[[], None] = lambda: None,
+        output: ThreadOutput | None = None,
     ) -> None:
         self._runner = runner
         self._record = record
@@ -62,10 +64,12 @@ class Scheduler:
         self._make_executor = make_executor
         self._admit = admit
         self._windows: dict[str, Window] = {}
+        self._opening = threading.Lock()
         self._paces: dict[str, Pace] = {}
         self._stirred = threading.Event()
         self._reach = NEAR
-        self.output = ThreadOutput(lambda: runner.redactor(*runner.agents))
+        self._shares_output = output is not None
+        self.output = output or ThreadOutput(lambda: runner.redactor(*runner.agents))
 
     def runs_inline(self, agent: LiveAgent) -> bool:
         """Tell whether an agent's episodes run in the caller's thread."""
@@ -115,13 +119,14 @@ class Scheduler:
                 self._submit(self._window(job.agent), job)
 
     def _window(self, agent: str) -> Window:
-        window = self._windows.get(agent)
-        if window is None:
-            width = self._concurrency or self._runner.agents[agent].window
-            executor = self._make_executor(max_workers=width, name=f"supportbench-{agent}")
-            pace = self._pace(self._runner.agents[agent], width)
-            window = self._windows[agent] = Window(width, executor, self._stirred, pace)
-        return window
+        with self._opening:
+            window = self._windows.get(agent)
+            if window is None:
+                width = self._concurrency or self._runner.agents[agent].window
+                executor = self._make_executor(max_workers=width, name=f"supportbench-{agent}")
+                pace = self._pace(self._runner.agents[agent], width)
+                window = self._windows[agent] = Window(width, executor, self._stirred, pace)
+            return window
 
     def _pace(self, agent: LiveAgent, width: int) -> Pace | None:
         """Return the pace of an agent's server, which all agents of that server share; the widest window bounds it."""
@@ -163,7 +168,7 @@ class Scheduler:
             except BaseException as error:  # noqa: BLE001 - it would end the thread
                 episode = agent_crashed(job.bound, error)
                 result = self._runner.result(job, replace(episode, failure=redactor.text(episode.failure)))
-        result = replace(result, output=redactor.text(caught.text()))
+        result = replace(result, output=redactor.text(result.output + caught.text()))
         if window.settle(job.key):
             self._record(result)
         return result
@@ -209,10 +214,17 @@ class Scheduler:
             )
             raise TooManyHung(msg)
 
+    def end_episodes(self) -> None:
+        """Let running episodes end at their next reply or call, for where the process goes on without them."""
+        for window in self._windows.values():
+            for dialogue in list(window.running.values()):
+                dialogue.tools.close(0)
+
     def close(self) -> None:
         """Drop what has not begun and return at once; running calls are left to their daemon threads."""
         for window in self._windows.values():
             window.executor.shutdown(wait=False, cancel_futures=True)
         for pace in self._paces.values():
             pace.close()
-        self.output.uninstall()
+        if not self._shares_output:
+            self.output.uninstall()

@@ -16,10 +16,9 @@ from pytest_supportbench.agents.spec import AgentSpec, parse_spec
 from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.constant_class import constant_class
-from pytest_supportbench.errors import FileError, Problem, SupportBenchError, UsageError
-from pytest_supportbench.loading import BoundScenario, Loader, check_unique, suite_facts
+from pytest_supportbench.errors import SupportBenchError, UsageError
+from pytest_supportbench.loading import BoundScenario, suite_facts
 from pytest_supportbench.loops import Loops
-from pytest_supportbench.parse_cache import ParseCache
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
@@ -27,10 +26,12 @@ from pytest_supportbench.results_file import ResultsFile, point_at
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
+from pytest_supportbench.session_scenarios import SessionScenarios
 from pytest_supportbench.settings import Settings
 from pytest_supportbench.summary import Row, row
 
 if TYPE_CHECKING:
+    from pytest_supportbench.remote_runner import Remote
     from pytest_supportbench.simulated_customer import SimulatedCustomer
 
 
@@ -38,7 +39,8 @@ class BenchSession:
     """One session's state in one process; hooks and fixtures delegate to it.
 
     ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed. ``shard``
-    is what the run line says of it where only a part of the run's scenarios is run here; set before any is.
+    is what the run line says of it where only a part of the run's scenarios is run here; set before any is. ``remote``
+    is the cluster that runs the episodes, if any.
     """
 
     def __init__(
@@ -55,17 +57,16 @@ class BenchSession:
         self._budget = TokenBudget(settings.max_tokens, path, run_id)
         self._registered = registered
         self._names: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
-        self._parsed = ParseCache(settings.root / ".supportbench" / "cache")
-        self._loader: Loader | None = None
+        self.scenarios = SessionScenarios(settings.root, lambda: self.names[1])
         self._loops = Loops()
         self._agents: dict[str, LiveAgent] = {}
         self._making = threading.Lock()
         self._adopted: dict[str, Any] = {}
-        self._first: dict[tuple[str, str], str] = {}
         self._hidden = hidden = environment_secrets(os.environ)
         self._customer = _customer(settings, hidden)
         self._cassette = CassetteUse(settings.cassette, settings.record, settings.agents, settings.root)
-        self._runner = Runner(
+        self.remote = _remote(settings, run_id, self.limits)
+        self._runner = (Runner if self.remote is None else self.remote.runner)(
             {},
             self.limits,
             self._loops.wait_for,
@@ -77,7 +78,7 @@ class BenchSession:
             self._runner,
             self._record,
             concurrency=settings.concurrency,
-            inline=settings.inline,
+            inline=settings.inline and settings.executor is None,
             admit=self._budget.admit,
         )
         self._constants: dict[str, str | None] = {}
@@ -89,24 +90,6 @@ class BenchSession:
         if self._names is None:
             self._names = self._registered()
         return self._names
-
-    def load(self, path: Path) -> BoundScenario:
-        """Load a scenario file with its suite.
-
-        Raises `FileError` with every problem in it, or where results could not tell it from another scenario.
-        """
-        if self._loader is None:
-            self._loader = Loader(self.settings.root, self.names[1], self._parsed)
-        bound = self._loader.load(_plain(path))
-        first = self._first.setdefault((bound.suite.suite.name, bound.scenario.id), bound.path)
-        if first != bound.path and not Path(first).samefile(bound.path):
-            other = self._loader.load(Path(first))
-            raise FileError(check_unique((other, bound)) or (_equal_suites(other, bound),))
-        return bound
-
-    def collected(self) -> None:
-        """Keep what scenario files hold for the next run."""
-        self._parsed.flush()
 
     def agent(self, name: str | None) -> LiveAgent:
         """Return the configured agent of that id, made on first use. Raises `UsageError` listing what exists."""
@@ -168,7 +151,8 @@ class BenchSession:
         if stand_in is not None:
             return stand_in
         if spec.kind != "registered":
-            return make_agent(spec, self.settings.root)
+            made = make_agent(spec, self.settings.root)
+            return made if self.remote is None else self.remote.agent(name, made)
         if spec.target not in self.names[0]:
             from pytest_supportbench.agents.kinds import KINDS  # noqa: PLC0415 - only an error needs them
             from pytest_supportbench.agents.spec_guesses import nearest  # noqa: PLC0415 - likewise
@@ -195,6 +179,8 @@ class BenchSession:
             name = f"{name}.fixture"
         target = " in ".join(filter(None, (origin_of(agent, self.settings.root), test)))
         spec = AgentSpec(raw=name, kind="fixture", target=target, name=f"fixture-{name}")
+        if self.remote is not None and not test:
+            self.remote.refuse(spec)
         known = self._agents.get(name)
         if known is None or known.spec != spec or self._adopted.get(name) is not agent:
             live: LiveAgent = CallableAgent(spec, self.settings.root, agent)
@@ -253,8 +239,8 @@ class BenchSession:
 
     def _run_line(self) -> Json:
         point_at(self.results.path, self.settings.root / ".supportbench")
-        self._parsed.flush()
-        suites = suite_facts(self._loader.suites()) if self._loader else []
+        self.scenarios.keep()
+        suites = suite_facts(self.scenarios.suites())
         agents = [self._fingerprint(name) for name in dict.fromkeys((*self.settings.agents, *self._agents))]
         return run_line(
             suites,
@@ -282,8 +268,10 @@ class BenchSession:
     def close(self) -> None:
         """Stop the window and give back what agents hold; running calls are left behind."""
         self.results.close()
-        self._parsed.close()
+        self.scenarios.close()
         self.scheduler.close()
+        if self.remote is not None:
+            self.remote.close()
         self._loops.close()
         for agent in self._agents.values():
             agent.close()
@@ -299,18 +287,10 @@ def _customer(settings: Settings, secrets: tuple[str, ...]) -> SimulatedCustomer
     return SimulatedCustomer(settings.customer, settings.root, secrets)
 
 
-def _plain(path: Path) -> Path:
-    """Return a path without steps to parent folders, so that one file has one path however it is written."""
-    plain = Path(os.path.normpath(path))
-    if plain == path:
-        return path
-    try:
-        return plain if plain.samefile(path) else path.resolve()
-    except OSError:  # it is not there, or not by the shorter way
-        return path.resolve() if path.exists() else path
+def _remote(settings: Settings, run_id: str, limits: Limits) -> Remote | None:
+    if settings.executor is None:
+        return None
+    from pytest_supportbench.remote_runner import Remote  # noqa: PLC0415 - only runs on a cluster pay for it
 
-
-def _equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:
-    message = f"a suite of the same name, {first.suite.path}, has a scenario {first.scenario.id!r} too"
-    remedy = "rename one of the suites, since results tell scenarios apart by suite and id"
-    return Problem(str(second.suite.path), 1, 1, "name", message, remedy)
+    alone = settings.concurrency is None
+    return Remote(settings.executor, run_id, settings.root, limits, settings.customer, alone=alone)

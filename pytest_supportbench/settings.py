@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_supportbench.agents.spec import AgentSpec
+    from pytest_supportbench.cluster import ExecutorSpec
 
 N = TypeVar("N", int, float)
 
@@ -45,7 +46,8 @@ class Settings:
     ``agents`` are parsed specs by a unique readable id; ``concurrency`` is ``None`` for each agent's own window;
     ``timeout`` is in seconds from an episode's dispatch; ``results`` is ``None`` for the default place. ``cassette`` is
     the folder of stored replies, if any, and ``record`` how it is used; ``max_tokens`` is what the run may spend.
-    ``customer`` plays the customer where a scenario's script has nothing to say.
+    ``customer`` plays the customer where a scenario's script has nothing to say. ``executor`` is the cluster that runs
+    episodes, ``None`` for this process.
     """
 
     root: Path
@@ -61,6 +63,7 @@ class Settings:
     inline: bool
     passed_sections: bool
     customer: AgentSpec | None = None
+    executor: ExecutorSpec | None = None
 
     @property
     def alike(self) -> dict[str, str]:
@@ -119,6 +122,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="what answers for the customer where a scenario's script has nothing: python:module:callable, or a "
         "model such as ollama:qwen3:4b-instruct; its answers are not deterministic (default: none)",
     )
+    group.addoption(
+        "--supportbench-executor",
+        metavar="WHERE",
+        help="where episodes run: local (default), or a Dask cluster by its scheduler: dask:tcp://HOST:PORT",
+    )
     parser.addini(FILES, "file name patterns of scenario files", type="args", default=["*.scenario.yaml"])
     parser.addini(AGENT, "agents to evaluate, as for --supportbench-agent", type="linelist", default=[])
     parser.addini("supportbench_trials", "as --supportbench-trials", type="int", default=None)
@@ -129,6 +137,7 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addini("supportbench_record", "as --supportbench-record", type="string", default=None)
     parser.addini("supportbench_max_tokens", "as --supportbench-max-tokens", type="int", default=None)
     parser.addini("supportbench_customer", "as --supportbench-customer", type="string", default=None)
+    parser.addini("supportbench_executor", "as --supportbench-executor", type="string", default=None)
     parser.addini("supportbench_results", "as --supportbench-results", type="string", default=None)
 
 
@@ -151,6 +160,7 @@ def read_settings(config: pytest.Config) -> Settings:
             inline=config.getoption("capture", "") == "no" or _debugs(config),
             passed_sections=any(letter in config.getoption("reportchars", "") for letter in "PA"),
             customer=_customer(config, root),
+            executor=_executor(config),
         )
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -200,6 +210,15 @@ def _customer(config: pytest.Config, root: Path) -> AgentSpec | None:
     from pytest_supportbench.simulated_customer import parse_customer  # noqa: PLC0415 - only such runs pay for it
 
     return parse_customer(text, root)
+
+
+def _executor(config: pytest.Config) -> ExecutorSpec | None:
+    text = value_of(config, "executor")
+    if text in {"", "local"}:
+        return None
+    from pytest_supportbench.cluster import parse_executor  # noqa: PLC0415 - only such runs pay for it
+
+    return parse_executor(text)
 
 
 def place_results(settings: Settings) -> tuple[str, str]:

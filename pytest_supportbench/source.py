@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_supportbench.canonical import content_sha256
@@ -12,8 +13,6 @@ from pytest_supportbench.yaml12 import MAX_BYTES, decode, scan
 from pytest_supportbench.yaml_positions import Positions, positions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_supportbench.parse_cache import ParseCache
 
 
@@ -98,3 +97,14 @@ class Source:
         """Raise `FileError` with every problem noted, in line order, if there is any."""
         if self.problems:
             raise FileError(tuple(sorted(self.problems)))
+
+
+def plain_path(path: Path) -> Path:
+    """Return a path without steps to parent folders, so that one file has one path however it is written."""
+    plain = Path(os.path.normpath(path))
+    if plain == path:
+        return path
+    try:
+        return plain if plain.samefile(path) else path.resolve()
+    except OSError:  # it is not there, or not by the shorter way
+        return path.resolve() if path.exists() else path

@@ -11,6 +11,7 @@ from shared_work import once
 
 NEEDED = (
     "axe_playwright_python",
+    "distributed",
     "drawsvg",
     "hatchling",
     "hypothesis",

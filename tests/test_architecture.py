@@ -15,6 +15,7 @@ PYTEST_GROUP = {
     "bundled_run",
     "collector",
     "controller",
+    "executing",
     "explaining",
     "fixtures",
     "garbage",
