@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +16,7 @@ from pytest_supportbench.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from pytest_supportbench.comparison import Paired
+    from pytest_supportbench.finished import Finished
     from pytest_supportbench.gating import Gate
     from pytest_supportbench.judged import Judged
     from pytest_supportbench.results_file import RunFile
@@ -34,25 +34,6 @@ _JUDGED: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 def stopped(session: pytest.Session) -> bool:
     """Tell whether a run ends before its last test, by ``-x``, Ctrl-C or a used-up budget."""
     return bool(session.shouldstop or session.shouldfail) or int(session.exitstatus) in {2, 3}
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What a run was: ``rows`` of scenario items by node id, counts, the gate's judgement, and what went wrong beside.
-
-    ``failed`` counts failed tests and files that are no scenario's verdict; ``mistakes`` counts items by what kept them
-    from running. ``baseline`` is its path as the user can type it, empty without one.
-    """
-
-    rows: Mapping[str, list[Row]]
-    summaries: tuple[AgentSummary, ...]
-    comparisons: tuple[Paired, ...]
-    judged: Judged | None
-    stopped: bool
-    failed: int
-    mistakes: Mapping[str, int]
-    baseline: str
-    path: Path
 
 
 def _tell(config: pytest.Config, text: str) -> None:
@@ -154,6 +135,8 @@ class Controller:
 
     def finished(self, session: pytest.Session) -> Finished:
         """Return what a report at the end of the run tells of it."""
+        from pytest_supportbench.finished import Finished  # noqa: PLC0415 - only reports ask
+
         self._judge(session)
         return Finished(
             rows={

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +13,7 @@ from pytest_supportbench.errors import UsageError
 from pytest_supportbench.settings import MAX_SHOWN, number_of, path_of, value_of
 
 if TYPE_CHECKING:
-    from pytest_supportbench.evidence import Evidence
-    from pytest_supportbench.gate_rules import Rules
-    from pytest_supportbench.quarantine import Entry
+    from pytest_supportbench.gate_chosen import GateOptions
     from pytest_supportbench.thresholds import Thresholds
 
 _OPTIONS: Final = {
@@ -35,19 +32,6 @@ _OPTIONS: Final = {
         "write the verdict as Markdown there (default: $GITHUB_STEP_SUMMARY, where it is set)",
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """What a run is judged by: ``baseline``, ``thresholds`` or both. ``today`` is the day for the quarantine's ends."""
-
-    baseline: Evidence | None
-    baseline_path: Path | None
-    rules: Rules
-    quarantine: tuple[Entry, ...]
-    thresholds: Thresholds | None
-    summary: Path | None
-    today: date
 
 
 def add_gate_options(parser: pytest.Parser) -> None:
@@ -99,6 +83,7 @@ def _refuse_alone(config: pytest.Config) -> None:
 
 def _read(config: pytest.Config, path: Path | None, under: str) -> GateOptions:
     from pytest_supportbench.baseline import read_baseline  # noqa: PLC0415 - only gated runs pay for it
+    from pytest_supportbench.gate_chosen import GateOptions  # noqa: PLC0415 - likewise
     from pytest_supportbench.gate_rules import Rules  # noqa: PLC0415 - likewise
     from pytest_supportbench.quarantine import read_quarantine  # noqa: PLC0415 - likewise
     from pytest_supportbench.statistics import require_statistics  # noqa: PLC0415 - likewise

@@ -17,7 +17,7 @@ from pytest_supportbench.controller import Controller, stopped
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
 from pytest_supportbench.evidence import Case, Evidence, evidence, zero_tolerance
-from pytest_supportbench.gate_options import GateOptions
+from pytest_supportbench.gate_chosen import GateOptions
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed
 from pytest_supportbench.judged import Judged, Yardstick, judge, nothing_judged
 from pytest_supportbench.quarantine import quarantined

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_supportbench.beside import Beside, beside
-
 if TYPE_CHECKING:
+    from pytest_supportbench.beside import Beside
     from pytest_supportbench.summary import Row
 
 
@@ -73,6 +72,8 @@ class Tally:
 
         ``ended`` is false for a run that pytest ends with a status of its own.
         """
+        from pytest_supportbench.beside import beside  # noqa: PLC0415 - only gated runs ask
+
         return beside(
             failed=self.others,
             uncounted=self.uncounted(failures),
