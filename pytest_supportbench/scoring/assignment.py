@@ -86,11 +86,19 @@ class _Search:
             for need, dynamic in zip(required, self.dynamic, strict=True)
         ]
         self.limit = _most_pairs(self.candidates)
+        self.independent = (
+            not any(self.dynamic)
+            and not any(call.after for call in required)
+            and _differ_at_once(self.candidates)
+        )
         self.steps = 0
         self.best: list[CallRecord | None] = [None] * len(required)
         self.most = -1
 
     def run(self, *, ordered: bool) -> tuple[CallRecord | None, ...]:
+        if self.independent:  # the first path of the search, and it meets all that can be met
+            self.most = self.limit
+            return tuple([calls[0] if calls else None for calls in self.candidates])
         self.most, self.steps = -1, 0
         self._extend(0, [None] * len(self.required), set(), ordered=ordered)
         return tuple(self.best)
@@ -131,14 +139,19 @@ def _nothing(reference: str) -> Any:
     raise KeyError(reference)
 
 
+def _differ_at_once(candidates: Sequence[Sequence[CallRecord]]) -> bool:
+    """Tell whether each required call may have the first of its candidates, since no two begin with the same."""
+    firsts = [calls[0].number for calls in candidates if calls]
+    return len({*firsts}) == len(firsts)
+
+
 def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
     """Return how many required calls can be met at most, each by a call of its own, whatever the order.
 
     Augmenting paths (Kuhn 1955), which are exact; the search stops when it has as many.
     """
-    firsts = [calls[0].number for calls in candidates if calls]
-    if len({*firsts}) == len(firsts):
-        return len(firsts)
+    if _differ_at_once(candidates):
+        return sum(map(bool, candidates))
     taken: dict[int, int] = {}
 
     def place(index: int, tried: set[int]) -> bool:

@@ -87,9 +87,10 @@ def _foreign(judged: Judgement) -> Iterator[str]:
         for record in judged.episode.turns
         if record.turn and record.delivered
     ]
-    last = told[-1][0] if told else 0
+    if len(told) != 1:
+        told.append((told[-1][0] if told else 0, judged.told.text))
     own = judged.scenario.customer.language
-    for number, message in dict.fromkeys([*told, (last, judged.told.text)]):
+    for number, message in told:
         found = judged.reading_of(message).evident_language
         if found and found != own and found != detect_language(judged.customer_words(number)):
             yield found

@@ -129,7 +129,7 @@ class Sentence:
     @once
     def parsed(self) -> Words:
         """The words with their places and clauses; the sentence is lower-case."""
-        return read(self.text)
+        return read(self.text, self.words)
 
 
 def sentences(text: str) -> Iterator[Sentence]:
@@ -180,8 +180,8 @@ class Words(NamedTuple):
     clause: tuple[int, ...]
 
 
-def read(sentence: str) -> Words:
-    """Return the words of a lower-case sentence.
+def read(sentence: str, texts: tuple[str, ...] | None = None) -> Words:
+    """Return the words of a lower-case sentence, whose ``texts`` may be known already.
 
     A clause ends at a comma, a colon, a dash or a parenthesis, before a contrasting or causal conjunction
     (``but``, ``aber``), and before a new subject (``and I``).
@@ -190,7 +190,8 @@ def read(sentence: str) -> Words:
     if not spans:
         return Words((), (), (), ())
     starts, ends = zip(*spans, strict=True)
-    texts = [sentence[start:end] for start, end in spans]
+    if texts is None:
+        texts = tuple([sentence[start:end] for start, end in spans])
     marks = [match.start() for match in _MARK.finditer(sentence)]
     marks.append(len(sentence))
     clauses: list[int] = []
@@ -204,7 +205,7 @@ def read(sentence: str) -> Words:
             clause += 1
         clauses.append(clause)
         before = word
-    return Words(tuple(texts), starts, ends, tuple(clauses))
+    return Words(texts, starts, ends, tuple(clauses))
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
