@@ -14,8 +14,10 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
+
+from quiet_server import QuietServer
 
 Body = dict[str, Any]
 
@@ -99,7 +101,7 @@ class FakeOllama:
         self.model_context = 131_072
         self.requests: list[Body] = []
         self.released = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
+        self._server = QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
         self._server.daemon_threads = True
         self.host = f"http://127.0.0.1:{self._server.server_port}"
 

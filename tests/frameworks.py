@@ -8,9 +8,11 @@ import json
 import sys
 import threading
 import types
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
+
+from quiet_server import QuietServer
 
 from pytest_supportbench.agents import make_agent, parse_spec
 from pytest_supportbench.event_loops import EventLoops
@@ -172,7 +174,7 @@ class ChatServer:
         self.requests: list[dict[str, Any]] = []
         self.authorisations: list[str | None] = []
         handler = type("Handler", (_Handler,), {"fake": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = QuietServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 

@@ -5,13 +5,14 @@ import contextlib
 import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from quiet_server import QuietServer
 
 from pytest_supportbench.loading import Loader
 from pytest_supportbench.protocol import McpAddress, Turn
@@ -82,7 +83,7 @@ def serving(reply: Callable[[dict[str, Any]], Any]) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -36,10 +36,10 @@ def named(variable, observation):
 def changing(observation):
     if named("DOWN", observation):
         raise InfrastructureError("unavailable", "the server is gone", "start it")
+    if named("DIES", observation):  # before anything that waits: a thread left by another test would take us with it
+        os._exit(3)
     if named("HANGS", observation):
         time.sleep(30)
-    if named("DIES", observation):
-        os._exit(3)
     if named("NOTES", observation) and not observation.transcript:
         call = {"tool": "add_note", "arguments": {"customer_id": "cus_1", "text": "x"}}
         return {**GOOD, "tool_calls": [call]}

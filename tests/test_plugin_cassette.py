@@ -6,12 +6,13 @@ import json
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from fake_ollama import FakeOllama
 from projects import agent, last_run, project, scenario, start, suite, verdicts
+from quiet_server import QuietServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -325,7 +326,7 @@ class Desk(BaseHTTPRequestHandler):
 
 def served() -> Iterator[str]:
     """Yield the address of the agent while it runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
+    server = QuietServer(("127.0.0.1", 0), Desk)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/reply"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from xml.etree import ElementTree as ET
 
 import html_reports
 import pytest
 from projects import DARK, agent, project, scenario, summary_of
+from quiet_server import QuietServer
 
 HOSTILE = """
 NASTY = (
@@ -266,7 +267,7 @@ def test_a_hostile_model_server_steers_no_terminal(plain, pytester):
         def log_message(self, *args):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Nasty) as server:
+    with QuietServer(("127.0.0.1", 0), Nasty) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         project(pytester)
         host = f"http://127.0.0.1:{server.server_port}"
