@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
@@ -164,7 +165,13 @@ class Runner:
             self.add(name, agent)
 
     def add(self, name: str, agent: LiveAgent) -> None:
-        """Take one more agent, such as one that a fixture returned."""
+        """Take one more agent, such as one that a fixture returned.
+
+        What its threads will need is imported here: pytest parses what it imports, and parsing in several threads at
+        once breaks Python 3.11.
+        """
+        if agent.is_async:  # asyncio is slow to import, and few agents need it
+            importlib.import_module("pytest_supportbench.event_loops")
         self.agents[name] = agent
         self._health[name] = Health(agent, lambda: self.redactor(name))
 
