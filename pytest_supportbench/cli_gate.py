@@ -12,7 +12,7 @@ from pytest_supportbench.cli_yardstick import add_yardstick, leave_summary, yard
 from pytest_supportbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from pytest_supportbench.evidence import Evidence
+    from pytest_supportbench.evidence import Case, Evidence
     from pytest_supportbench.flips import Flip
     from pytest_supportbench.gate_rules import Rules
     from pytest_supportbench.traces import Traces
@@ -95,7 +95,7 @@ def _read(path: Path) -> tuple[Evidence, ...]:
     """Return what each agent of a results file showed, or a baseline's one. Raises `UsageError`."""
     from pytest_supportbench.baseline import read_baseline  # noqa: PLC0415 - likewise
     from pytest_supportbench.evidence import evidence  # noqa: PLC0415 - likewise
-    from pytest_supportbench.results_copy import read_whole  # noqa: PLC0415 - likewise
+    from pytest_supportbench.results_copy import read_gists  # noqa: PLC0415 - likewise
 
     try:
         start = ""
@@ -107,7 +107,7 @@ def _read(path: Path) -> tuple[Evidence, ...]:
         raise UsageError(msg) from error
     if '"supportbench_baseline"' in start:
         return (read_baseline(path),)
-    found = evidence(read_whole(path), str(path))
+    found = evidence(read_gists(path), str(path))
     # The run line names agents that a fixture took the place of, or that only the user's own tests asked.
     return tuple(item for item in found if item.cases) or found
 
@@ -145,7 +145,7 @@ def _set(chosen: argparse.Namespace) -> int:
 
 
 def _compare(chosen: argparse.Namespace) -> int:
-    from pytest_supportbench.flips import flips  # noqa: PLC0415 - likewise
+    from pytest_supportbench.flips import flipped, flips  # noqa: PLC0415 - likewise
     from pytest_supportbench.judged import judge  # noqa: PLC0415 - likewise
     from pytest_supportbench.reporting.ci import summary_markdown  # noqa: PLC0415 - likewise
     from pytest_supportbench.reporting.flips import flip_lines, flip_markdown  # noqa: PLC0415 - likewise
@@ -160,15 +160,19 @@ def _compare(chosen: argparse.Namespace) -> int:
     judgements = [judge(now, by) for _, now in others]
     worst: Callable[[int], int] = (1, 11, 10, 0).index
     chosen.decided = min((judged.exit_status for judged in judgements), key=worst)  # whoever reads it or not
-    flipped: list[tuple[Flip, ...]] = [()] * len(others)
+    found_flips: list[tuple[Flip, ...]] = [()] * len(others)
     name = ""
     if first_path is not None and before is not None:
         name = f"{before.agent} in {first_path}"
-        old_traces = _traces(first_path, before.agent)
-        flipped = [flips(before, now, old_traces, _traces(path, now.agent)) for path, now in others]
+        changed = [flipped(before, now) for _, now in others]
+        old_traces = _traces(first_path, before.agent, frozenset().union(*changed))
+        sides = [
+            (now, _traces(path, now.agent, cases)) for (path, now), cases in zip(others, changed, strict=True)
+        ]
+        found_flips = [flips(before, now, old_traces, new_traces) for now, new_traces in sides]
     markdown = [
-        summary_markdown(judged, name, flip_markdown(found_flips, everything=chosen.everything))
-        for judged, found_flips in zip(judgements, flipped, strict=True)
+        summary_markdown(judged, name, flip_markdown(these, everything=chosen.everything))
+        for judged, these in zip(judgements, found_flips, strict=True)
     ]
     leave_summary(markdown, chosen.summary)
     if chosen.format == "markdown":
@@ -179,33 +183,35 @@ def _compare(chosen: argparse.Namespace) -> int:
                 "run": str(path),
                 **(judged.decision.to_json() if judged.decision else {}),
                 **judged.to_json(),
-                "flips": [flip.to_json() for flip in found_flips],
+                "flips": [flip.to_json() for flip in these],
             }
-            for (path, _), judged, found_flips in zip(others, judgements, flipped, strict=True)
+            for (path, _), judged, these in zip(others, judgements, found_flips, strict=True)
         ]
         baseline = None if before is None else str(first_path)
         agent = None if before is None else before.agent
         print(json.dumps({"baseline": baseline, "agent": agent, "comparisons": data}, indent=2))
     else:
-        for (path, now), judged, found_flips in zip(others, judgements, flipped, strict=True):
+        for (path, now), judged, these in zip(others, judgements, found_flips, strict=True):
             against = f" against {before.agent} ({first_path})" if before else ""
             print(clean(f"{now.agent} ({path}){against}"))
-            for line in judged_lines(judged, flip_lines(found_flips, everything=chosen.everything)):
+            for line in judged_lines(judged, flip_lines(these, everything=chosen.everything)):
                 print(line)
     return int(chosen.decided)
 
 
-def _traces(path: Path, agent: str) -> Traces | None:
-    """Return where an agent's episodes stand in a file that was read before; ``None`` for a baseline."""
+def _traces(path: Path, agent: str, cases: frozenset[Case]) -> Traces | None:
+    """Return where an agent's episodes of ``cases`` stand in a file that was read before; ``None`` for a baseline."""
     from pytest_supportbench.results_copy import damaged  # noqa: PLC0415 - likewise
     from pytest_supportbench.results_file import read_run  # noqa: PLC0415 - likewise
-    from pytest_supportbench.traces import traces  # noqa: PLC0415 - likewise
+    from pytest_supportbench.traces import kept_of, traces  # noqa: PLC0415 - likewise
 
+    if not cases:
+        return {}
     try:
-        run = read_run(path)
-    except ValueError:  # it has no run line
-        return None
-    try:
+        try:
+            run = read_run(path, kept_of(agent, cases))
+        except ValueError:  # it has no run line
+            return None
         return traces(run, agent)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(str(path), error) from error

@@ -176,11 +176,15 @@ class Controller:
 
     def _run(self, session: pytest.Session) -> RunFile | None:
         """Return the run as its file will have it, closed; ``None`` where there is no file of this run."""
-        from pytest_supportbench.results_file import belongs_to, closed, read_run  # noqa: PLC0415 - only gated runs
+        from pytest_supportbench.evidence import QUESTIONS  # noqa: PLC0415 - only gated runs
+        from pytest_supportbench.gists import gist  # noqa: PLC0415 - likewise
+        from pytest_supportbench.results_file import belongs_to, closed, read_run  # noqa: PLC0415 - likewise
 
         if not self._path.exists() or not belongs_to(self._path, self._run_id):
             return None
-        return closed(read_run(self._path), self._line(session, int(session.exitstatus)))
+        # Raters read what was said; the gate alone needs the gist of each line.
+        kept = None if self._explaining.active else partial(gist, questions=QUESTIONS)
+        return closed(read_run(self._path, kept), self._line(session, int(session.exitstatus)))
 
     def _exit_status(self, session: pytest.Session, status: int) -> int:
         """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""

@@ -8,10 +8,12 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.gists import asked, gist
 from pytest_supportbench.results import Json
 from pytest_supportbench.results_copy import damaged, read_results
 from pytest_supportbench.results_file import RunFile
@@ -62,7 +64,7 @@ def read_durations(path: Path, root: Path) -> Durations:
 
     Raises `UsageError` where it is no results file, or has no episode that was scored.
     """
-    run = read_results(path)
+    run = read_results(path, _timed)
     try:
         found = _durations(run, path, root)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -80,7 +82,7 @@ def _durations(run: RunFile, path: Path, root: Path) -> Durations:
     for line in run.episodes:
         if line["verdict"] == "error" or line.get("own") or int(line["trial"]) > trials:
             continue
-        seconds = float(line["timing"]["seconds"])
+        seconds = asked(_seconds, line)
         if not (math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS):
             msg = f"an episode of {line['scenario']} took {seconds} seconds"
             raise ValueError(msg)
@@ -94,6 +96,14 @@ def _durations(run: RunFile, path: Path, root: Path) -> Durations:
     return Durations(means, suites, place.relative_to(root.resolve()).as_posix() if inside else str(place))
 
 
+def _seconds(line: Json) -> float:
+    return float(line["timing"]["seconds"])
+
+
+_timed: Final = partial(gist, questions=(_seconds,))
+"""What is kept of an episode line."""
+
+
 def last_durations(root: Path) -> Durations | None:
     """Return the durations of the last run below ``root``; ``None`` where there is none that can be used.
 
@@ -104,7 +114,7 @@ def last_durations(root: Path) -> Durations | None:
     if path is None:
         return None
     try:
-        run = read_results(path)
+        run = read_results(path, _timed)
         settings = run.run["settings"]
         if settings.get("shard") is None:
             return read_durations(path, root) if run.complete else None

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pytest_supportbench.attempts import counting_attempts
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.gists import asked
 from pytest_supportbench.results import Json
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
@@ -223,9 +224,7 @@ def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
     """Return what the episode lines of one scenario show, one for each trial."""
     scored = [line for line in lines if line["verdict"] != "error"]
     first = lines[0]
-    dimensions = Counter(
-        name for line in scored for name in STRICT_DIMENSIONS if line["dimensions"][name]["passed"]
-    )
+    dimensions = Counter(name for line in scored for name in asked(passed_dimensions, line))
     return CaseEvidence(
         case=case,
         title=str(first["title"]),
@@ -236,12 +235,17 @@ def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
         scored=len(scored),
         passed=sum(line["verdict"] == "passed" for line in scored),
         errors=len(lines) - len(scored),
-        repeats=len(scored) > 1 and len({trace(line) for line in scored}) == 1,
+        repeats=len(scored) > 1 and len({asked(trace, line) for line in scored}) == 1,
         dimensions={name: dimensions[name] for name in STRICT_DIMENSIONS},
-        zero_tolerance=Counter(code for line in scored for code in zero_tolerance(line)),
+        zero_tolerance=Counter(code for line in scored for code in asked(zero_tolerance, line)),
         escalation=Counter(str(line["escalation_class"]) for line in scored if line["escalation_class"]),
         replayed=sum(line.get("replayed") == "yes" for line in scored),
     )
+
+
+def passed_dimensions(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return which of the dimensions of a strict pass a scored episode passed."""
+    return tuple(name for name in STRICT_DIMENSIONS if line["dimensions"][name]["passed"])
 
 
 def zero_tolerance(line: Mapping[str, Any]) -> tuple[str, ...]:
@@ -265,6 +269,10 @@ def trace(line: Mapping[str, Any]) -> str:
     """Return a hash of all that the agent replied in an episode."""
     said = [{key: value for key, value in turn.items() if key != "customer_reply"} for turn in line["turns"]]
     return hashlib.sha256(_SORTED.encode([said, line["failure"]]).encode()).hexdigest()
+
+
+QUESTIONS: Final = (passed_dimensions, zero_tolerance, trace)
+"""What `evidence` asks of an episode line: a run whose lines are gists must have been asked all of it."""
 
 
 def shared_fingerprint(fingerprint: Mapping[str, Any]) -> dict[str, Any]:

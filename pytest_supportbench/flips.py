@@ -92,6 +92,11 @@ def flips(
     )
 
 
+def flipped(before: Evidence, now: Evidence) -> frozenset[Case]:
+    """Return which scenarios `flips` returns."""
+    return frozenset(flip.case for flip in flips(before, now, None, None))
+
+
 def _scored(before: Evidence, now: Evidence, case: Case) -> bool:
     return before.cases[case].scored > 0 and now.cases[case].scored > 0
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pytest_supportbench.comparison import paired
 from pytest_supportbench.evidence import family, trace
+from pytest_supportbench.gists import asked
 from pytest_supportbench.results import Json, episode_key
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.summary import Row, by_agent, intervals_in_summary, summarise
@@ -18,18 +19,26 @@ _TEST: Final = frozenset({"interval", "level", "p_value", "p_value_holm", "test"
 """What a comparison of two agents says of chance."""
 
 
-def stored_row(line: Mapping[str, Any], versions: Mapping[str, str]) -> Row:
+def stored_row(line: Json, versions: Mapping[str, str]) -> Row:
     """Return the summary row of an episode line; ``versions`` has each suite's by its name.
 
     A line does not have all that a running session knows: always-escalate's class, what an ablation took away and
     what became of cassettes are left out, and so are the texts that only a terminal shows.
     """
+    row = asked(line_row, line)
+    row["suite"] = f"{line['suite']} {versions.get(line['suite'], '')}"
+    row["trace"] = asked(trace, line)
+    return row
+
+
+def line_row(line: Mapping[str, Any]) -> Row:
+    """Return what a line alone says of its summary row; the suite's version and the trace are to be put in."""
     score = line["verdict"] != "error"
     dimensions = line["dimensions"]
     checks = [check for item in dimensions.values() for check in item["checks"]]
     return {
         "key": episode_key(line),
-        "suite": f"{line['suite']} {versions.get(line['suite'], '')}",
+        "suite": line["suite"],
         "scenario": line["scenario"],
         "title": line["title"],
         "family": family(line["scenario"], line["twin"]),
@@ -48,7 +57,7 @@ def stored_row(line: Mapping[str, Any], versions: Mapping[str, str]) -> Row:
         "not_assessed": sum(check["passed"] is None for check in checks),
         "hygiene": sum((call["error"] or {}).get("code") in HYGIENE for call in line["calls"])
         + sum(turn["invalid_reply"] is not None for turn in line["turns"]),
-        "trace": trace(line),
+        "trace": "",
         "error": line["error"],
         "seconds": line["timing"]["seconds"],
         "usage": line["usage"],

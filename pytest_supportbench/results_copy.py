@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.recount import adds_up
+from pytest_supportbench.evidence import QUESTIONS
+from pytest_supportbench.gists import gist
+from pytest_supportbench.recount import adds_up, line_row
 from pytest_supportbench.results import SCHEMA_VERSION, Json, dump
-from pytest_supportbench.results_file import RunFile, assembled
-from pytest_supportbench.sound_scores import contradictions
+from pytest_supportbench.results_file import Kept, RunFile, assembled
+from pytest_supportbench.sound_scores import contradictions, score_problem
 from pytest_supportbench.strict_json import refuse_deep, unique_keys
 
 MAX_BYTES: Final = 2**30
@@ -21,14 +25,21 @@ MAX_BYTES: Final = 2**30
 REMEDY: Final = "name a file that this version's pytest --supportbench-results wrote"
 
 
-def read_results(path: Path) -> RunFile:
-    """Return a results file as read back. Raises `UsageError` where it cannot be read or is none."""
+def read_results(path: Path, kept: Kept | None = None) -> RunFile:
+    """Return a results file as read back; ``kept`` returns what to keep of an episode line, by default all of it.
+
+    Raises `UsageError` where it cannot be read or is none.
+    """
     try:
-        lines, unread = _lines(path)
-        if lines and lines[0][1].get("type") == "pointer":
-            path = Path(lines[0][1]["path"])
-            lines, unread = _lines(path)
-        run = assembled(lines, path)
+        lines = _Lines(path)
+        numbered = iter(lines)
+        first = next(numbered, None)
+        if first is not None and first[1].get("type") == "pointer":
+            path = Path(first[1]["path"])
+            lines = _Lines(path)
+            run = assembled(lines, path, kept)
+        else:
+            run = assembled(numbered if first is None else chain([first], numbered), path, kept)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error}); {REMEDY}"
         raise UsageError(msg) from error
@@ -41,17 +52,17 @@ def read_results(path: Path) -> RunFile:
         schema = str(run.run.get("schema"))[:60]
         msg = f"{path}: its schema is {schema}, and this version reads {SCHEMA_VERSION}; {REMEDY}"
         raise UsageError(msg)
-    if unread and run.complete:
-        raise damaged(str(path), ValueError(unread))
+    if lines.unread and run.complete:
+        raise damaged(str(path), ValueError(lines.unread))
     return run
 
 
-def read_whole(path: Path, *, scores: bool = True) -> RunFile:
+def read_whole(path: Path, *, scores: bool = True, kept: Kept | None = None) -> RunFile:
     """Return a results file whose lines are those that its closing line counted, if it has one. Raises `UsageError`.
 
     No line may contradict itself. Without ``scores``, which are to be made anew, it is enough that there are as many.
     """
-    run = read_results(path)
+    run = read_results(path, kept)
     try:
         whole = adds_up(run, scores=scores)
         wrong = next(contradictions(run), "") if scores else ""
@@ -65,28 +76,43 @@ def read_whole(path: Path, *, scores: bool = True) -> RunFile:
     return run
 
 
-def _lines(path: Path) -> tuple[list[tuple[int, Json]], str]:
-    """Return the lines that can be read with their numbers, and what is wrong with the first other one.
+def read_gists(path: Path) -> RunFile:
+    """Return what `read_whole` returns, with the same checks, of episodes that take a fraction of the memory.
 
-    A run that was killed may have left a line of which a part is missing; then it has no closing line either. Raises
-    `OSError`, and `UsageError` for what is no file or too large.
+    They are enough for `evidence`, and for nothing that reads what was said and done.
     """
-    if path.exists() and not path.is_file():
-        msg = f"{path}: is no file; {REMEDY}"
-        raise UsageError(msg)
-    if path.stat().st_size > MAX_BYTES:
-        msg = f"{path}: has more than {MAX_BYTES:,} bytes; {REMEDY}"
-        raise UsageError(msg)
-    found, unread = [], ""
-    with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                found.append((number, _parsed(text)))
-            except (ValueError, RecursionError) as error:
-                deep = isinstance(error, RecursionError)
-                why = "it is nested too deeply" if deep else str(error)[:200]
-                unread = unread or f"line {number} is no JSON object: {why}"
-    return found, unread
+    return read_whole(path, kept=partial(gist, questions=(score_problem, line_row, *QUESTIONS)))
+
+
+class _Lines:
+    """The lines of a file that can be read, with their numbers; ``unread`` says what is wrong with the first other one.
+
+    A run that was killed may have left a line of which a part is missing; then it has no closing line either.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.unread = ""
+
+    def __iter__(self) -> Iterator[tuple[int, Json]]:
+        """Read the file once. Raises `OSError`, and `UsageError` for what is no file or too large."""
+        path = self._path
+        if path.exists() and not path.is_file():
+            msg = f"{path}: is no file; {REMEDY}"
+            raise UsageError(msg)
+        if path.stat().st_size > MAX_BYTES:
+            msg = f"{path}: has more than {MAX_BYTES:,} bytes; {REMEDY}"
+            raise UsageError(msg)
+        with path.open("rb") as file:
+            for number, text in enumerate(file, 1):
+                try:
+                    line = _parsed(text)
+                except (ValueError, RecursionError) as error:
+                    deep = isinstance(error, RecursionError)
+                    why = "it is nested too deeply" if deep else str(error)[:200]
+                    self.unread = self.unread or f"line {number} is no JSON object: {why}"
+                    continue
+                yield number, line
 
 
 def _parsed(text: bytes) -> Json:

@@ -7,12 +7,17 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from json import loads
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.gists import with_field
 from pytest_supportbench.results import Json, dump, episode_key
+
+Kept: TypeAlias = Callable[[Json], Json | None]
+"""What a reader keeps of an episode line."""
 
 _HEAD: Final = 4096
 """So many bytes of a file's first line tell whose it is: the run's id is among the first of them."""
@@ -238,7 +243,7 @@ class RunFile:
     """A results file as read back. ``complete`` is false where the closing summary is missing.
 
     ``path`` is the file that was read, to which a pointer led, and ``places`` has the line of each episode in it, from
-    1; a run that was put together has neither.
+    1; a run that was put together has neither. The ``episodes`` are whole lines, or what was kept of each.
     """
 
     run: Json
@@ -260,20 +265,25 @@ class RunFile:
         return tuple(sorted((suite, scenario) for suite, _, scenario in found))
 
 
-def read_run(path: Path) -> RunFile:
+def read_run(path: Path, kept: Kept | None = None) -> RunFile:
     """Read a results file; a line that was cut by a kill is left out.
 
     Episodes that the summary lists as unreported are marked ``"unreported": true``; a pointer that `point_at` wrote
-    is followed. Raises `ValueError` where the file is no results file.
+    is followed. ``kept`` returns what to keep of an episode line, ``None`` for nothing; without it lines are kept
+    whole. Raises `ValueError` where the file is no results file.
     """
-    lines = list(_numbered(path))
-    if lines and lines[0][1].get("type") == "pointer":
-        return read_run(Path(lines[0][1]["path"]))
-    return assembled(lines, path)
+    lines = _numbered(path)
+    first = next(lines, None)
+    if first is not None and first[1].get("type") == "pointer":
+        return read_run(Path(first[1]["path"]), kept)
+    return assembled(lines if first is None else chain([first], lines), path, kept)
 
 
-def assembled(lines: Iterable[tuple[int, Json]], path: Path) -> RunFile:
-    """Return the run that the numbered lines of a results file make. Raises `ValueError` where none is a run line."""
+def assembled(lines: Iterable[tuple[int, Json]], path: Path, kept: Kept | None = None) -> RunFile:
+    """Return the run that the numbered lines of a results file make, of each episode what is ``kept``.
+
+    Raises `ValueError` where none is a run line.
+    """
     run: Json | None = None
     episodes: list[Json] = []
     places: list[int] = []
@@ -282,8 +292,10 @@ def assembled(lines: Iterable[tuple[int, Json]], path: Path) -> RunFile:
         if line.get("type") == "run":
             run = line
         elif line.get("type") == "episode":
-            episodes.append(line)
-            places.append(number)
+            left = line if kept is None else kept(line)
+            if left is not None:
+                episodes.append(left)
+                places.append(number)
         elif line.get("type") == "summary":
             summary = line
     if run is None:
@@ -296,6 +308,7 @@ def closed(run: RunFile, summary: Json | None) -> RunFile:
     """Return a run with that closing line, its unreported episodes marked."""
     unreported = set(summary["unreported"]) if summary else set()
     marked = (
-        {**line, "unreported": True} if episode_key(line) in unreported else line for line in run.episodes
+        with_field(line, "unreported", value=True) if episode_key(line) in unreported else line
+        for line in run.episodes
     )
     return replace(run, episodes=tuple(marked), summary=summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pytest_supportbench.gists import asked
 from pytest_supportbench.reporting.text import clean
 from pytest_supportbench.results import Json, score_json
 from pytest_supportbench.results_file import RunFile
@@ -42,7 +43,7 @@ def contradictions(run: RunFile) -> Iterator[str]:
     """
     first: dict[tuple[str, str], Json] = {}
     for line in run.episodes:
-        problem = score_problem(line)
+        problem = asked(score_problem, line)
         if not problem and not line.get("own"):
             other = first.setdefault((str(line["suite"]), str(line["scenario"])), line)
             differing = next((field for field in _SAME if line[field] != other[field]), None)

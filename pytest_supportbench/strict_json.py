@@ -28,13 +28,19 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def refuse_deep(value: Any, depth: int = 0) -> None:
+def refuse_deep(value: Any) -> None:
     """Raise `RecursionError` where JSON data is nested beyond `MAX_DEPTH`."""
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            refuse_deep(item, depth + 1)
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            item
+            for parent in level
+            if isinstance(parent, (dict, list))
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return
+    raise RecursionError
 
 
 @contextmanager

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pytest_supportbench.evidence import Case
+from pytest_supportbench.gists import asked, gist
 from pytest_supportbench.note_rows import counting, note_row
 from pytest_supportbench.results import Json, episode_key
-from pytest_supportbench.results_file import RunFile
+from pytest_supportbench.results_file import Kept, RunFile
 
 UNREADABLE: Final = "what went wrong first cannot be read from this line"
 
@@ -44,6 +45,16 @@ Traces: TypeAlias = Mapping[Case, tuple[Trace, ...]]
 """The counting episodes of each scenario of one agent, by trial."""
 
 
+def kept_of(agent: str, cases: Collection[Case]) -> Kept:
+    """Return what `traces` needs of an episode line: the gist of those of some scenarios of one agent."""
+
+    def kept(line: Json) -> Json | None:
+        wanted = line["agent"] == agent and (line["suite"], line["scenario"]) in cases
+        return gist(line, (_headline,)) if wanted else None
+
+    return kept
+
+
 def traces(run: RunFile, agent: str) -> Traces:
     """Return where the episodes of one agent stand that count: the first scored attempt of each declared trial.
 
@@ -64,9 +75,13 @@ def traces(run: RunFile, agent: str) -> Traces:
 
 
 def _trace(path: Path, place: int, line: Json) -> Trace:
+    return Trace(path, place, episode_key(line), line["trial"], line["verdict"], asked(_headline, line))
+
+
+def _headline(line: Json) -> str:
     try:
-        headline = note_row(line, {})["headline"]
+        headline: str = note_row(line, {})["headline"]
     except (KeyError, TypeError, ValueError, AttributeError):
         # It only describes: a file of another version is compared all the same, or refused with its remedy.
-        headline = UNREADABLE
-    return Trace(path, place, episode_key(line), line["trial"], line["verdict"], headline)
+        return UNREADABLE
+    return headline

@@ -15,13 +15,15 @@ from stored_runs import OPEN, SHUT, desk
 from pytest_supportbench.cli import main
 from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.evidence import evidence
+from pytest_supportbench.gists import SHORT
 from pytest_supportbench.loading import Loader, suite_facts
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.records import Limits
 from pytest_supportbench.recount import recounted
 from pytest_supportbench.results import Result, dump, run_line
-from pytest_supportbench.results_copy import read_results
-from pytest_supportbench.results_file import closing_line, read_run
+from pytest_supportbench.results_copy import read_gists, read_results, read_whole
+from pytest_supportbench.results_file import RunFile, closing_line, read_run
 from pytest_supportbench.scoring import score_episode
 from pytest_supportbench.shards import Plan
 
@@ -287,3 +289,42 @@ def test_any_changed_byte_is_read_or_refused(place: Path, places: list[tuple[int
     else:
         said = "X: " if json.loads(dump(run.run)) == run.run else ""
     assert "X: " in said
+
+
+MARKS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "undamaged": bytes,
+    "a cut line at the end": cut,
+    "no closing line": lambda text: text[: text.rindex(b"\n", 0, -1) + 1],
+    "no closing line and a cut line": lambda text: UNREADABLE["a cut line"](
+        text[: text.rindex(b"\n", 0, -1) + 1]
+    ),
+    "an unreported one": swap(b'"unreported":[]', b'"unreported":["bot/desk/TB-001/1"]'),
+    "an unreported one, counted": lambda text: swap(
+        b'"unreported":[]', b'"unreported":["bot/desk/TB-002/2"]'
+    )(text.replace(b'"trial":2,"attempt":1', b'"trial":2,"attempt":2')),
+    "an own one": middle(swap(b'"type":"episode"', b'"type":"episode","own":true')),
+    "a rerun": middle(lambda line: line + line.replace(b'"attempt":1', b'"attempt":2')),
+    "a fresh one": middle(lambda line: line + line.replace(b'"trial":1', b'"trial":3')),
+    "of another file": middle(swap(b'"title":"', b'"title":"Not ')),
+}
+"""What is no damage, or a run that a kill or a gate left; and lines that contradict each other."""
+
+
+def shown(path: Path, read: Callable[[Path], RunFile]) -> object:
+    """Return what comparing knows of a file, by what reads it; or how it is refused."""
+    try:
+        run = read(path)
+        light = [{name: line[name] for name in SHORT if name in line} for line in run.episodes]
+        return run.run, light, run.summary, run.path, run.places, evidence(run, "X")
+    except UsageError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("damage", [*UNREADABLE, *ODD, *MARKS])
+def test_reading_line_by_line_is_reading_all_at_once(place: Path, damage: str):
+    """Comparing keeps the gist of each line as it reads: it shows and refuses what whole lines do, in their words."""
+    change = {**UNREADABLE, **ODD, **MARKS}[damage]
+    (place / "X").write_bytes(change((place / "good.jsonl").read_bytes()))
+    whole = shown(Path("X"), read_whole)
+    assert shown(Path("X"), read_gists) == whole
+    assert isinstance(whole, str) or damage in {**ODD, **MARKS}

@@ -348,3 +348,23 @@ def test_a_loop_that_hangs_does_not_keep_the_process():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "end\n"
+
+
+def test_what_threads_need_is_imported_before_they_run():
+    """An import in a thread could be parsed while another thread's traceback is, which breaks Python 3.11."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from pytest_supportbench.agents.callables import CallableAgent\n"
+        "from pytest_supportbench.agents.spec import AgentSpec\n"
+        "from pytest_supportbench.records import Limits\n"
+        "from pytest_supportbench.runner import Runner\n"
+        "async def later(observation): pass\n"
+        "def plain(observation): pass\n"
+        "runner = Runner({'p': CallableAgent(AgentSpec('p', 'fixture'), Path(), plain)}, Limits())\n"
+        "assert 'pytest_supportbench.event_loops' not in sys.modules\n"
+        "runner.add('a', CallableAgent(AgentSpec('a', 'fixture'), Path(), later))\n"
+        "assert 'pytest_supportbench.event_loops' in sys.modules\n"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)
