@@ -34,8 +34,8 @@ def _all(projects: Projects) -> list[Contestant]:
         projects.jsonl_floor(),
         projects.cold(),
         projects.again(),
+        projects.collected(cold=False),  # while what the runs before it kept is there
         projects.collected(cold=True),
-        projects.collected(cold=False),
     ]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents.base import public_options, sha256
 from pytest_supportbench.agents.kinds import KINDS
-from pytest_supportbench.agents.native_tools import tools_prompt
 from pytest_supportbench.agents.prompting import COMPACT_PROMPT, default_prompt
 from pytest_supportbench.agents.spec_secrets import blanked
 from pytest_supportbench.patterns import later
@@ -93,6 +92,8 @@ def _prompt(spec: AgentSpec) -> str:
     if spec.prompt:
         return spec.prompt
     if spec.option("mode", "schema") == "tools":
+        from pytest_supportbench.agents.native_tools import tools_prompt  # noqa: PLC0415 - few runs have cassettes
+
         return tools_prompt()
     return COMPACT_PROMPT if spec.kind == "local" and spec.option("compact", True) else default_prompt()
 

@@ -222,9 +222,12 @@ class Controller:
 
     @cached_property
     def _comparisons(self) -> tuple[Paired, ...]:
-        from pytest_supportbench.comparison import paired  # noqa: PLC0415 - likewise
+        agents = self._by_agent()
+        if len(agents) < 2:  # noqa: PLR2004 - a comparison is of two
+            return ()
+        from pytest_supportbench.comparison import paired  # noqa: PLC0415 - only runs of several agents
 
-        return paired(self._by_agent())
+        return paired(agents)
 
     def _budget(self, summaries: list[AgentSummary]) -> dict[str, Any] | None:
         """Return what was spent of the token budget, by the account that all processes of the run share."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pytest_supportbench.comparison import Paired
 from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import replayed
 from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.statistics import INSTALL, missing_packages
 from pytest_supportbench.summary import AgentSummary, Share
+
+if TYPE_CHECKING:
+    from pytest_supportbench.comparison import Paired
 
 MAX_COLUMNS: Final = 4
 """Agents side by side; further ones go into blocks of their own, each with the first agent again."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pytest_supportbench.comparison import Paired
 from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
 from pytest_supportbench.reporting.reliability import reliability_lines
@@ -15,6 +14,9 @@ from pytest_supportbench.reporting.text import clean, wrapped
 from pytest_supportbench.summary import AgentSummary, EscalationTable, Row, Share, case_of
 from pytest_supportbench.usage import Totals
 from pytest_supportbench.words import ZERO_TOLERANCE
+
+if TYPE_CHECKING:
+    from pytest_supportbench.comparison import Paired
 
 MAX_FAILURES: Final = 20
 _CLASSES: Final = (
