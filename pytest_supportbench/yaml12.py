@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from yaml import YAMLError
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 2_000_000
 MAX_NODES: Final = 50_000
 MAX_DEPTH: Final = 64
+
+SHORT: Final = 24
+"""Shorter strings are kept once for all files: names of tools, fields and currencies are the same in thousands."""
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -275,6 +279,8 @@ class _Builder:
                 key = event.value
                 if key in result or (not event.style and (key in _WORDS or key[0] in _NUMBER_STARTS)):
                     key = self.key(event, depth, result)
+                else:
+                    key = intern(key)  # thousands of files have the same keys
             else:
                 key = self.key(event, depth, result)
             event = next_event()
@@ -282,6 +288,8 @@ class _Builder:
                 value = event.value
                 if not event.style and (value in _WORDS or value[0] in _NUMBER_STARTS):
                     value = self.scalar(event)
+                elif len(value) < SHORT:
+                    value = intern(value)
             else:
                 value = self.value(event, depth)
             if key is not None:
@@ -298,6 +306,8 @@ class _Builder:
                 value = event.value
                 if not event.style and (value in _WORDS or value[0] in _NUMBER_STARTS):
                     value = self.scalar(event)
+                elif len(value) < SHORT:
+                    value = intern(value)
             else:
                 value = self.value(event, depth)
             result.append(value)
