@@ -32,7 +32,7 @@ def _panel(
     drawsvg: Any, panel: Any, title: str, lines: dict[str, tuple[str, str]], points: Sequence[dict[str, Any]]
 ) -> None:
     values = [point[name] for point in points for name in lines if point[name] > 0]
-    across = _Scale([point["episodes"] for point in points], EDGE, WIDTH - 12)
+    across = _Scale([point["episodes"] for point in points], EDGE, WIDTH - 32)
     up = _Scale(values, HEIGHT - EDGE, 34)
     panel.append(drawsvg.Text(title, 13, EDGE, 20, font_weight="bold"))
     for power in range(across.low, across.high + 1):
@@ -41,7 +41,7 @@ def _panel(
         panel.append(drawsvg.Text(_label(power), 10, x, HEIGHT - EDGE + 16, text_anchor="middle"))
     for power in range(up.low, up.high + 1):
         y = up.at(10.0**power)
-        panel.append(drawsvg.Line(EDGE, y, WIDTH - 12, y, stroke="#dddddd"))
+        panel.append(drawsvg.Line(EDGE, y, WIDTH - 32, y, stroke="#dddddd"))
         panel.append(drawsvg.Text(_label(power), 10, EDGE - 6, y + 3, text_anchor="end"))
     panel.append(drawsvg.Text("episodes", 11, (EDGE + WIDTH) / 2, HEIGHT - 12, text_anchor="middle"))
     for place, (name, (label, colour)) in enumerate(lines.items()):
