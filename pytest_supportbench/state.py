@@ -61,11 +61,11 @@ class Record(BaseModel):
         found: list[str] = []
         for name in self.owners:
             value = self.__dict__[name]
-            if isinstance(value, str):
+            if isinstance(value, tuple | list | frozenset):
+                found.extend(value)
+            elif value:
                 found.append(value)
-            else:
-                found.extend(value or ())
-        return frozenset(filter(None, found))
+        return frozenset(found)
 
     def evidence(self) -> frozenset[Deed]:
         """Return the deeds that this record proves to have happened (a refund record proves a refund)."""

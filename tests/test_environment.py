@@ -435,3 +435,22 @@ def test_a_view_that_crashes_is_the_toolsets_fault(tmp_path: Path):
     episode = run_episode(broken, lambda _: None)
     assert (episode.ending, episode.error.cause) == ("error", "toolset")
     assert "the view of Broken crashed: ZeroDivisionError" in episode.error.message
+
+
+def test_a_record_may_belong_to_somebody_of_any_kind_of_id():
+    """Owners are what the fields hold: one id, which need not be text, or several; empty ones are nobody."""
+
+    class Parcel(Record):
+        owners = ("sender", "receivers", "box")
+
+        sender: str | None = None
+        receivers: tuple[str, ...] = ()
+        box: int | None = None
+
+    assert Parcel(id="p", sender="", box=None).subjects() == frozenset()
+    assert Parcel(id="p", sender="cus_1", receivers=("cus_2", "cus_3"), box=7).subjects() == {
+        "cus_1",
+        "cus_2",
+        "cus_3",
+        7,
+    }
