@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
+INSTALL: Final = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check")
+"""What a Python is given before the names of packages that it should install."""
 _DROPPED: Final = {
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",

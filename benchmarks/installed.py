@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks.child import ROOT, run
+from benchmarks.child import INSTALL, ROOT, run
 from benchmarks.contest import Contestant, contest, ratios
 from benchmarks.projects import CLONE, OURS, PYTEST
 from benchmarks.rows import Finding, Row, samples
@@ -66,16 +66,7 @@ def weight_rows(place: Path) -> list[Row]:
     """Measure a fresh environment into which this clone was installed without extras. Raises `RuntimeError`."""
     environment = place / "fresh"
     python = str(environment / "bin" / "python")
-    install = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-        str(ROOT),
-    ]
+    install = [python, *INSTALL, str(ROOT)]
     for command in ([sys.executable, "-m", "venv", str(environment)], install, [python, "-c", _MEASURE]):
         done = run(command, place)
         if done.status:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from benchmarks.window import make
+from benchmarks import window
 from pytest_supportbench.results_file import read_run
 
 if TYPE_CHECKING:
@@ -160,23 +160,9 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[psutil.Process]]]:
 
 def run(folder: Path, trials: int, *options: str) -> tuple[float, float]:
     """Run the project and return its CPU seconds and the bytes of its memory at their most."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "suite",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--disable-plugin-autoload",
-    ]
-    command += ["-p", "pytest_supportbench.plugin", "--supportbench-agent=python:slow_agent:reply"]
-    command += [
-        f"--supportbench-trials={trials}",
-        "--supportbench-concurrency=4",
-        "--supportbench-results=r.jsonl",
-    ]
-    process = subprocess.Popen([*command, *options], cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603 - our words
+    ours = (f"--supportbench-trials={trials}", "--supportbench-results=r.jsonl", *options)
+    command = window.command("python:slow_agent:reply", 4, *ours)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603 - our words
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"the run ended with {os.waitstatus_to_exitcode(status)}: {' '.join(command)}")
@@ -193,7 +179,7 @@ def measure(scenarios: int = 300, trials: int = 5) -> Paces:
     more = scenarios * (trials - 1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make(folder, scenarios, 0)
+        window.make(folder, scenarios, 0)
         run(folder, 1)
         (few, base), (many, full) = run(folder, 1), run(folder, trials)
         lines = folder / "r.jsonl"

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.child import run
+from benchmarks.child import INSTALL, run
 from benchmarks.contest import Contestant
 from benchmarks.floor import TOY
 
@@ -81,16 +81,7 @@ def installed(peer: Peer, folder: Path) -> tuple[str, str]:
             return "", f"no environment: {made.last_line()}"
     version = _version(peer, python, folder)
     if not version:
-        install = (
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-            peer.package,
-        )
-        done = run([str(python), *install], folder)
+        done = run([str(python), *INSTALL, peer.package], folder)
         if done.status:
             return "", f"not installed: {done.last_line()}"
         version = _version(peer, python, folder)

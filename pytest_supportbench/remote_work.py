@@ -124,15 +124,10 @@ class _Seat:
         """Return what the agent is here, its server asked once. Raises `InfrastructureError` and `UsageError`."""
         with self._lock:
             if self._fingerprint is None:
-                redactor = self.runner.redactor(self.name)
-                try:
-                    self.agent.check()
-                except UsageError as error:
-                    raise UsageError(redactor.text(str(error))) from None
-                except InfrastructureError as error:
-                    parts = map(redactor.text, (error.message, error.remedy))
-                    raise InfrastructureError(error.cause, *parts) from None
-                self._fingerprint = redactor.reply(self.agent.fingerprint())
+                problem = self.runner.problem(self.name)
+                if problem is not None:
+                    raise InfrastructureError(problem.cause, problem.message, problem.remedy)
+                self._fingerprint = self.runner.redactor(self.name).reply(self.agent.fingerprint())
             return self._fingerprint
 
     def close(self) -> None:

@@ -76,8 +76,8 @@ class Window:
             self._settled.add(key)
             return first
 
-    def give_up(self, job: Job, result: Result) -> Future[Result]:
-        """Put a result in the place of a call that hangs, and return the future of that call."""
+    def give_up(self, job: Job, result: Result) -> None:
+        """Put a result in the place of a call that hangs."""
         hung, given = self.futures[job.key], Future[Result]()
         given.set_result(result)
         self.futures[job.key] = given
@@ -86,7 +86,6 @@ class Window:
         # One that ended after all holds no thread, and what came of it nobody wants.
         self.given_up = [*(call for call in self.given_up if not call.done()), hung]
         self.stop(job.key)
-        return hung
 
     def stop(self, key: str) -> None:
         """Note that an episode runs no more: its conversation and its place at the server are free."""

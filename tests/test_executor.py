@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from crowd import Crowd
 
 from pytest_supportbench.executor import DaemonExecutor
 
@@ -29,20 +30,15 @@ def test_values_and_errors_belong_to_the_future():
 def test_no_more_threads_run_than_allowed():
     """The bound holds however much is queued, and threads are made only when needed."""
     executor = DaemonExecutor(3, name="bound")
-    lock = threading.Lock()
-    running: list[int] = [0, 0]
+    crowd = Crowd()
 
     def work() -> str:
-        with lock:
-            running[0] += 1
-            running[1] = max(running)
-        time.sleep(0.01)
-        with lock:
-            running[0] -= 1
+        with crowd:
+            time.sleep(0.01)
         return threading.current_thread().name
 
     names = {future.result(5) for future in [executor.submit(work) for _ in range(12)]}
-    assert running[1] == 3
+    assert crowd.most == 3
     assert len(names) == 3
     assert all(name.startswith("bound-") for name in names)
     executor.shutdown()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crowd import Crowd
 from desk import bind, refund, turn
 from stubs import StubAgent
 
@@ -98,16 +99,11 @@ def test_results_come_in_the_order_that_items_ask(desk: Desk):
 
 def test_the_window_bounds_what_runs_and_what_is_queued(desk: Desk):
     """No more than the window run at once, and no more than a few windows are ahead."""
-    lock = threading.Lock()
-    running: list[int] = [0, 0]
+    crowd = Crowd()
 
     def reply(_: Any) -> Any:
-        with lock:
-            running[0] += 1
-            running[1] = max(running)
-        time.sleep(0.005)
-        with lock:
-            running[0] -= 1
+        with crowd:
+            time.sleep(0.005)
         return DONE
 
     agent = desk.add(reply, window=2)
@@ -116,7 +112,7 @@ def test_the_window_bounds_what_runs_and_what_is_queued(desk: Desk):
     time.sleep(0.2)
     assert agent.asked <= 2 * NEAR
     desk.run(jobs[1:])
-    assert running[1] == 2
+    assert crowd.most == 2
     assert agent.asked == 40
 
 
@@ -189,23 +185,18 @@ def test_a_slow_agent_leaves_the_window_of_another_full(desk: Desk):
 
 def test_agents_of_one_server_share_what_it_bears(desk: Desk):
     """Two agents of windows of three, at one server, are asked for three episodes at a time together."""
-    lock = threading.Lock()
-    running: list[int] = [0, 0]
+    crowd = Crowd()
 
     def reply(_: Any) -> Any:
-        with lock:
-            running[0] += 1
-            running[1] = max(running)
-        time.sleep(0.01)
-        with lock:
-            running[0] -= 1
+        with crowd:
+            time.sleep(0.01)
         return DONE
 
     for name in ("one", "two"):
         desk.add(reply, name, window=3).host = "server:80"
     pairs = zip(desk.jobs(12, "one"), desk.jobs(12, "two"), strict=True)
     desk.run([job for pair in pairs for job in pair])
-    assert running[1] == 3
+    assert crowd.most == 3
 
 
 def test_a_server_of_known_slots_is_given_no_more(bound: Any):

@@ -27,7 +27,8 @@ _LEVELS: Final = (0.5, 0.8)
 def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None) -> dict[str, Any]:
     """Return what the page's template shows of an agent; ``rows`` are those of the whole run."""
     scored = _scored(summary, rows)
-    missing = missing_packages() if _several_trials(row_cases(scored)) else []
+    cases = row_cases(scored)
+    missing = missing_packages() if _several_trials(cases) else []
     note = (
         f"Intervals need {' and '.join(missing)}: pip install 'pytest-supportbench[gate]'"
         if missing
@@ -40,7 +41,7 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None
         "name": summary.agent,
         "title": _title(summary),
         "broken": broken(summary, rows, judged),
-        "bars": list(_bars(summary, scored)),
+        "bars": list(_bars(summary, scored, cases)),
         "bars_note": note,
         "explanation": _explanation(summary),
         "calibrated": summary.calibrated,
@@ -100,7 +101,9 @@ def _mean(value: float, interval: Interval | None) -> str:
     return f"{100 * value:.1f} %{bounds}"
 
 
-def _bars(summary: AgentSummary, scored: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _bars(
+    summary: AgentSummary, scored: Sequence[Row], cases: Mapping[Case, CaseEvidence]
+) -> Iterator[dict[str, Any]]:
     shares: dict[str, tuple[Share, Callable[[Row], bool]]] = {
         "strict pass": (summary.passed, lambda row: row["verdict"] == "passed")
     }
@@ -109,7 +112,7 @@ def _bars(summary: AgentSummary, scored: Sequence[Row]) -> Iterator[dict[str, An
     for label, (share, good) in shares.items():
         if not share.whole:
             continue
-        interval = _interval(scored, good)
+        interval = _interval(scored, cases, good)
         bounds = f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %" if interval else ""
         said = f"{label}: {share}" + (f", 95 % interval {bounds}" if bounds else "")
         yield {
@@ -124,12 +127,13 @@ def _dimension(name: str) -> Callable[[Row], bool]:
     return lambda row: bool(row["dimensions"][name])
 
 
-def _interval(rows: Sequence[Row], good: Callable[[Row], bool]) -> Interval | None:
+def _interval(
+    rows: Sequence[Row], cases: Mapping[Case, CaseEvidence], good: Callable[[Row], bool]
+) -> Interval | None:
     counts: dict[tuple[str, str], int] = {}
     for row in rows:
         case = row["suite"], row["scenario"]
         counts[case] = counts.get(case, 0) + good(row)
-    cases = row_cases(rows)
     if _several_trials(cases) and missing_packages():
         return None
     return share_interval([(item, counts[case]) for case, item in cases.items()])
@@ -142,13 +146,15 @@ def _several_trials(cases: Mapping[Case, CaseEvidence]) -> bool:
 
 def _with_bounds(share: Share, scored: Sequence[Row], need: str, right: str) -> str:
     rows = [row for row in scored if row["expected_escalation"] == need]
-    return _bounded(share, _interval(rows, lambda row: row["escalation_class"] == right))
+    return _bounded(share, _interval(rows, row_cases(rows), lambda row: row["escalation_class"] == right))
 
 
 def strict_share(summary: AgentSummary, rows: Sequence[Row]) -> str:
     """Return an agent's strict passes with their interval; ``rows`` are those of the whole run."""
     scored = _scored(summary, rows)
-    return _bounded(summary.passed, _interval(scored, lambda row: row["verdict"] == "passed"))
+    return _bounded(
+        summary.passed, _interval(scored, row_cases(scored), lambda row: row["verdict"] == "passed")
+    )
 
 
 def _bounded(share: Share, interval: Interval | None) -> str:
