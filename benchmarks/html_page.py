@@ -13,24 +13,32 @@ from benchmarks.contest import Contestant, contest
 from benchmarks.floor import write_yaml_floor
 from benchmarks.projects import CLONE, OURS, PYTEST, forget
 from benchmarks.rows import Finding, Row, samples
+from pytest_supportbench.loading import Loader
 
 _HTML: Final = ("-p", "html", "-p", "metadata", "--html=report.html")
 _SELF: Final = ("--self-contained-html",)
 
-AGENT: Final = """\
+WORDS: Final = 30
+
+AGENT: Final = f"""\
 import random
+from pathlib import Path
+
+WORDS = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
 
 
 def reply(observation):
     amount = observation.account["charges"][-1]["amount"]
-    refund = {"tool": "issue_refund", "arguments": {"charge_id": "ch_204", "amount": amount, "currency": "USD"}}
-    source = random.Random(observation.customer.message)
-    words = ["".join(source.choices("abcdefghijklmnop", k=source.randrange(3, 9))) for _ in range(640)]
-    note = {"tool": "add_note", "arguments": {"customer_id": "cus_1", "text": " ".join(words)}}
+    refund = {{"tool": "issue_refund", "arguments": {{"charge_id": "ch_204", "amount": amount, "currency": "USD"}}}}
+    text = " ".join(random.Random(observation.customer.message).choices(WORDS, k={WORDS}))
+    note = {{"tool": "add_note", "arguments": {{"customer_id": "cus_1", "text": text}}}}
     message = "I have refunded " + amount + " USD for the payment of March 12."
-    return {"action": "refund", "message": message, "tool_calls": [refund, note]}
+    return {{"action": "refund", "message": message, "tool_calls": [refund, note]}}
 """
-"""An agent that does the right thing and leaves a note of more than 4 kB that no other episode has."""
+"""An agent that does the right thing, and leaves a note that no other episode has.
+
+Its words are as frequent as in what TinyBench's customers write, so that they can be packed as well as people's.
+"""
 
 
 def rows(place: Path, rounds: int, count: int) -> list[Row]:
@@ -72,6 +80,7 @@ def rows(place: Path, rounds: int, count: int) -> list[Row]:
     peaks = [heats.peaks(name) for name in ("ours", "ours with its report")]
     memory = tuple(with_it - without for without, with_it in zip(*peaks, strict=False))
     sizes = tuple(1e3 * size / count for size in own)
+    lines = () if why else ((folder / "ours" / "results.jsonl").stat().st_size / 1e3 / count,)
     return [
         Row(
             "html",
@@ -84,9 +93,11 @@ def rows(place: Path, rounds: int, count: int) -> list[Row]:
                 Finding("more memory than our run without it", "MB", memory, why=why),
                 Finding("file of pytest-html alone", "MB", tuple(theirs), why=why),
                 Finding("our file", "MB", tuple(own), why=why),
+                Finding("line of the results file", "kB", lines, why=why),
             ),
             rounds=rounds,
-            note="Each episode has a note of more than 4 kB of text that no other has.",
+            note="Each has a note that no other has, of words as frequent as in what TinyBench's customers write; "
+            "its line of the results file is as long as the row above says.",
             commands=heats.commands,
             samples=samples(heats),
         )
@@ -102,7 +113,14 @@ def _make(folder: Path, count: int) -> None:
     ours.mkdir(parents=True)
     window.make(ours, count, 0.0)
     (ours / "noting_agent.py").write_text(AGENT, encoding="utf-8")
+    (ours / "words.txt").write_text(_customers_words(), encoding="utf-8")
     write_yaml_floor(folder / "yaml", ours / "suite")
+
+
+def _customers_words() -> str:
+    loader = Loader(ROOT)
+    files = sorted((ROOT / "scenarios" / "tinybench-50").rglob("*.scenario.yaml"))
+    return "\n".join(loader.load(file).scenario.customer.message for file in files)
 
 
 if __name__ == "__main__":

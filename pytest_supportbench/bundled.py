@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.findings import suggestion
+from pytest_supportbench.last_run import make_ignored
 from pytest_supportbench.loading import SUITE_FILE, load_suite
-from pytest_supportbench.results_file import make_ignored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_supportbench.access import SETTINGS, open_session
+from pytest_supportbench.access import SETTINGS
 from pytest_supportbench.controller import ATTRIBUTE, Controller
-from pytest_supportbench.errors import SupportBenchError
 
 if TYPE_CHECKING:
-    from pytest_supportbench.reporting.html.episodes import Json, Stake
+    from pytest_supportbench.loading import BoundScenario
+    from pytest_supportbench.reporting.html.episodes import Json
     from pytest_supportbench.summary import Row
 
 EXTRA: Final = "pip install 'pytest-supportbench[html]'"
+
+_STAKE: Final = "stake"
 
 
 def register_html(config: pytest.Config, controller: Controller) -> None:
@@ -38,6 +40,18 @@ def register_html(config: pytest.Config, controller: Controller) -> None:
         )
     where = _file(path)
     config.pluginmanager.register(HtmlReport(config, controller, where), "supportbench-html")
+
+
+def stake(config: pytest.Config, bound: BoundScenario) -> Mapping[str, Any]:
+    """Return what an item's row has to say of its scenario for the report: nothing where there is none.
+
+    It is said while the scenario is at hand; to load them all again at the end would double a run's time.
+    """
+    if not config.getoption("htmlpath", None):
+        return {}
+    from pytest_supportbench.reporting.html.stakes import stake_of  # noqa: PLC0415 - only runs with an HTML report
+
+    return {_STAKE: stake_of(bound)}
 
 
 def _file(path: str) -> Path:
@@ -63,11 +77,16 @@ class HtmlReport:
         self._path = path
         self._written = False
         self._crashes: list[str] = []
+        self._stakes: dict[str, Json] = {}
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a worker of pytest-xdist that died, of which pytest-html's list has nothing."""
+        """Take each scenario's stake once; note a worker of pytest-xdist that died, which pytest-html does not list."""
         if report.when not in {"setup", "call", "teardown"}:
             self._crashes.append(report.longreprtext)
+        for row in getattr(report, ATTRIBUTE, {}).get("rows", ()):
+            if (told := row.pop(_STAKE, None)) is not None:
+                self._stakes.setdefault(_case(row), told)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
@@ -120,7 +139,7 @@ class HtmlReport:
         stored: list[str] = []
         where: dict[str, int] = {}
         for number, (keys, block) in enumerate(
-            blocks(self._stories(finished.path, finished.rows), self._stakes(finished.rows))
+            blocks(self._stories(finished.path, finished.rows), self._stakes)
         ):
             stored.append(block)
             where |= dict.fromkeys(keys, number)
@@ -157,41 +176,29 @@ class HtmlReport:
         }
         if not path.exists():
             return
+        command = self._commands()
         for line in lines_of(path):
             if line.get("type") != "episode" or line.get("own"):
                 continue
             nodeid, row = known.get((episode_key(line), line["attempt"]), ("", None))
             if row is not None:
-                yield row["key"], _case(row), story(line, row, self._command(nodeid))
+                yield row["key"], _case(row), story(line, row, command(nodeid))
 
-    def _stakes(self, rows: Mapping[str, list[Row]]) -> dict[str, Stake]:
-        """Return what each scenario puts at stake; one whose file can no longer be read is left out."""
-        from pytest_supportbench.reporting.html.stakes import stake_of  # noqa: PLC0415 - likewise
-
-        session = open_session(self._config)
-        found: dict[str, Stake] = {}
-        for nodeid, items in rows.items():
-            path = nodeid.partition("::")[0]
-            for row in items:
-                if _case(row) not in found:
-                    try:
-                        found[_case(row)] = stake_of(
-                            session.scenarios.load(self._config.rootpath / path), path
-                        )
-                    except SupportBenchError:
-                        continue
-        return found
-
-    def _command(self, nodeid: str) -> str:
-        """Return a command that runs one item again, from where pytest was called."""
-        path, _, name = nodeid.partition("::")
-        here = os.path.relpath(self._config.rootpath / path, self._config.invocation_params.dir)
+    def _commands(self) -> Callable[[str], str]:
+        """Return what makes of a node id a command that runs the item again, from where pytest was called."""
+        here = os.path.relpath(self._config.rootpath, self._config.invocation_params.dir)
         chosen = self._config.stash[SETTINGS]
-        words = ["pytest", f"{here}::{name}"]
-        words += [f"--supportbench-agent={spec.raw}" for spec in chosen.agents.values()]
+        words = [f"--supportbench-agent={spec.raw}" for spec in chosen.agents.values()]
         if chosen.trials > 1:
             words.append(f"--supportbench-trials={chosen.trials}")
-        return shlex.join(words)
+        options = "".join(f" {shlex.quote(word)}" for word in words)
+
+        def command(nodeid: str) -> str:
+            path, _, name = nodeid.partition("::")
+            file = os.path.normpath(f"{here}/{path}")
+            return f"pytest {shlex.quote(f'{file}::{name}')}{options}"
+
+        return command
 
 
 def _case(row: Mapping[str, Any]) -> str:

@@ -236,7 +236,13 @@ def pytest_runtest_makereport(
         data["broken"] = True
     if runs:
         session = open_session(item.config)
-        data["rows"] = [{**session.row(run.result), **({"own": True} if run.own else {})} for run in runs]
+        data["rows"] = [
+            {
+                **session.row(run.result),
+                **({"own": True} if run.own else html_report.stake(item.config, run.result.bound)),
+            }
+            for run in runs
+        ]
         if report.failed or session.settings.passed_sections:
             from pytest_supportbench.reporting.sections import sections  # noqa: PLC0415 - mostly failures only
 

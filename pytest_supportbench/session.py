@@ -17,12 +17,13 @@ from pytest_supportbench.budget import TokenBudget
 from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.constant_class import constant_class
 from pytest_supportbench.errors import SupportBenchError, UsageError
+from pytest_supportbench.last_run import point_at
 from pytest_supportbench.loading import BoundScenario, suite_facts
 from pytest_supportbench.loops import Loops
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
 from pytest_supportbench.results import Json, Result, run_line
-from pytest_supportbench.results_file import ResultsFile, point_at
+from pytest_supportbench.results_file import ResultsFile
 from pytest_supportbench.runner import Job, Runner
 from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.secret_values import environment_secrets, option_secrets

@@ -26,7 +26,7 @@ from pytest_supportbench.gate import Decision
 from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.document import finished
-from pytest_supportbench.reporting.html.episodes import BLOCK, Stake, blocks, cut, packed
+from pytest_supportbench.reporting.html.episodes import BLOCK, blocks, cut, packed
 from pytest_supportbench.reporting.html.table import table
 from pytest_supportbench.reporting.html.verdict import verdict
 from pytest_supportbench.statistics import Interval
@@ -193,7 +193,7 @@ def test_a_cut_text_says_how_much_is_gone(text, limit):
 @given(st.lists(st.integers(min_value=0, max_value=4), max_size=2 * BLOCK + 5))
 def test_blocks_hold_each_story_once_with_what_was_at_stake(cases):
     """Each story is in one block, in order, at most so many to a block, and finds its scenario's stake there."""
-    stakes = {f"desk/{case}": Stake("p", "code", f"case {case}", (), "cus_1", "", ()) for case in range(4)}
+    stakes = {f"desk/{case}": {"description": f"case {case}"} for case in range(4)}
     stories = [(f"key {number}", f"desk/{case}", {"case": case}) for number, case in enumerate(cases)]
     made = [(keys, html_reports.unpacked(block)) for keys, block in blocks(stories, stakes)]
     assert [key for keys, _ in made for key in keys] == [key for key, _, _ in stories]
@@ -336,6 +336,27 @@ def test_each_of_several_agents_has_what_broke_folded(pytester, report):
     project(pytester, [1, 2])
     main = report(agent("odd"), agent("bad")).main
     assert main.index("against") < main.index("What broke (1)") < main.index("What broke (2)")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2", "-p", "xdist")], ids=["one process", "workers"])
+def test_what_is_at_stake_is_told_of_a_file_that_is_gone(pytester, plain, workers):
+    """What a scenario tests is what was run, whatever became of its file while the agent was asked."""
+    project(pytester, range(1, 3))
+    pytester.makepyfile(
+        leaver="""
+        from pathlib import Path
+
+        def reply(observation):
+            for path in Path(__file__).parent.rglob("*.scenario.yaml"):
+                path.unlink(missing_ok=True)
+            return {"action": "answered", "message": "No."}
+    """
+    )
+    plain(*HTML, *workers, "--supportbench-agent=python:leaver:reply")
+    page = html_reports.read(pytester.path / "report.html")
+    assert {row["scenario"] for row in page.rows} == {"TB-001", "TB-002"}
+    told = {page.stakes[page.stories[row["key"]]["stake"]]["message"] for row in page.rows}
+    assert told == {"When are you open? case 1", "When are you open? case 2"}
 
 
 def test_the_command_of_a_story_runs_it_again(pytester, report, plain):

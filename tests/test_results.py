@@ -18,10 +18,11 @@ from desk import bind, call, play, refund, turn
 from pytest_supportbench import results as module
 from pytest_supportbench.episode import failed_before_start, run_episode
 from pytest_supportbench.errors import UsageError
+from pytest_supportbench.last_run import point_at
 from pytest_supportbench.protocol import Reply, Usage
 from pytest_supportbench.records import EpisodeError, Limits
 from pytest_supportbench.results import Result, dump, git_commit, run_line
-from pytest_supportbench.results_file import ResultsFile, closing_line, point_at, read_run, write_closing
+from pytest_supportbench.results_file import ResultsFile, closing_line, read_run, write_closing
 from pytest_supportbench.scoring import score_episode
 
 DONE = turn("refund", "I refunded 49.00 USD.", refund())

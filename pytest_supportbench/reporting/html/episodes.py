@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from json import dumps
 from typing import Any, Final, TypeAlias
+
+from pydantic_core import PydanticSerializationError, to_json
 
 Json: TypeAlias = dict[str, Any]
 
@@ -49,31 +50,6 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stake:
-    """What a scenario puts at stake: its failure mode, the policies that decide it, and what the customer wrote."""
-
-    path: str
-    failure_mode: str
-    description: str
-    policies: tuple[tuple[str, str], ...]
-    customer: str
-    message: str
-    history: tuple[tuple[str, str], ...]
-
-    def to_json(self) -> Json:
-        """Return it as JSON data, texts bounded."""
-        return {
-            "path": self.path,
-            "failure_mode": self.failure_mode,
-            "description": cut(self.description, MAX_SHORT),
-            "policies": [[name, cut(text, MAX_SHORT)] for name, text in self.policies],
-            "customer": cut(self.customer, MAX_SHORT),
-            "message": cut(self.message, MAX_MESSAGE),
-            "history": [[role, cut(text, MAX_MESSAGE)] for role, text in self.history],
-        }
-
-
 def cut(text: str, limit: int) -> str:
     """Return at most ``limit`` characters of a text, and how many more the results file has."""
     if len(text) <= limit:
@@ -83,7 +59,17 @@ def cut(text: str, limit: int) -> str:
 
 def data_text(value: Any) -> str:
     """Return a value as JSON that people can read, bounded."""
-    return cut(dumps(value, ensure_ascii=False, indent=1, default=str), MAX_DATA)
+    return cut(_json(value, indent=1).decode("utf-8", "replace"), MAX_DATA)
+
+
+def _json(value: Any, indent: int | None = None) -> bytes:
+    """Return a value as JSON; half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
+    try:
+        return to_json(value, indent=indent, inf_nan_mode="constants", fallback=str)
+    except PydanticSerializationError:  # half a surrogate pair, or hundreds of levels
+        separators = (",", ":" if indent is None else ": ")
+        text = dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
+        return text.encode("utf-8", "replace")
 
 
 def story(line: Mapping[str, Any], row: Mapping[str, Any], command: str) -> Json:
@@ -117,8 +103,9 @@ def story(line: Mapping[str, Any], row: Mapping[str, Any], command: str) -> Json
 
 
 def _check(check: Mapping[str, Any]) -> list[Any]:
-    texts = [cut(str(check[name]), MAX_SHORT) for name in ("id", "expected", "actual", "reason")]
-    return [check["passed"], *texts, check["code"], check["basis"]]
+    expected, actual = cut(check["expected"], MAX_SHORT), cut(check["actual"], MAX_SHORT)
+    named, reason = cut(check["id"], MAX_SHORT), cut(check["reason"], MAX_SHORT)
+    return [check["passed"], named, expected, actual, reason, check["code"], check["basis"]]
 
 
 def _turn(turn: Mapping[str, Any]) -> Json:
@@ -151,12 +138,11 @@ def _call(call: Mapping[str, Any]) -> Json:
 
 def packed(data: Any) -> str:
     """Return JSON data deflated (zlib) in base64."""
-    text = dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 6)).decode()
+    return base64.b64encode(zlib.compress(_json(data), 6)).decode()
 
 
 def blocks(
-    stories: Iterable[tuple[str, str, Json]], stakes: Mapping[str, Stake]
+    stories: Iterable[tuple[str, str, Json]], stakes: Mapping[str, Json]
 ) -> Iterator[tuple[list[str], str]]:
     """Yield the keys of each block's episodes with the block; a scenario's stake is in each block that needs it.
 
@@ -167,7 +153,7 @@ def blocks(
     for key, scenario, told in stories:
         block[key] = {**told, "stake": scenario}
         if scenario in stakes:
-            needed[scenario] = stakes[scenario].to_json()
+            needed[scenario] = stakes[scenario]
         if len(block) == BLOCK:
             yield list(block), packed({"episodes": block, "stakes": needed})
             block, needed = {}, {}
