@@ -24,10 +24,11 @@ from pytest_supportbench.lint import (
     unlike_twin,
 )
 from pytest_supportbench.lint_rules import Weakness
-from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, check_unique, scenario_files
+from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, scenario_files
 from pytest_supportbench.mutations import MUTATION_KINDS, MutationKind, mutants
 from pytest_supportbench.proofs import broken, problem_at, scenario_problems
 from pytest_supportbench.scoring import score_episode
+from pytest_supportbench.unique import check_unique
 
 PATTERN: Final = "*.scenario.yaml"
 _NEARLY: Final = re.compile(r"\.scenarios?\.ya?ml$", re.IGNORECASE)

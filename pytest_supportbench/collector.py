@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from pytest_supportbench.errors import SupportBenchError, UsageError
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario
+    from pytest_supportbench.packed import PackedScenario
 
 CASE: Final = pytest.StashKey["Case"]()
 
@@ -23,21 +24,31 @@ CASE: Final = pytest.StashKey["Case"]()
 class Case:
     """What one item runs: a scenario, the id of an agent (``None`` where none is named), and a trial from 1."""
 
-    __slots__ = ("_bound", "_load", "agent", "trial")
+    __slots__ = ("_bound", "_unpacked", "agent", "packed", "trial")
 
     def __init__(
-        self, bound: BoundScenario, agent: str | None, trial: int, load: Callable[[], BoundScenario]
+        self,
+        packed: PackedScenario,
+        agent: str | None,
+        trial: int,
+        unpacked: Callable[[PackedScenario], BoundScenario],
     ) -> None:
-        self._bound: BoundScenario | None = bound
-        self._load = load
+        self._bound: BoundScenario | None = None
+        self._unpacked = unpacked
+        self.packed = packed
         self.agent = agent
         self.trial = trial
 
     @property
+    def name(self) -> tuple[str, str]:
+        """The suite's name and the scenario's id."""
+        return self.packed.name
+
+    @property
     def bound(self) -> BoundScenario:
-        """The scenario, loaded again where an item is asked for it after its run."""
+        """The scenario, unpacked until `release`."""
         if self._bound is None:
-            self._bound = self._load()
+            self._bound = self._unpacked(self.packed)
         return self._bound
 
     def release(self) -> None:
@@ -77,13 +88,13 @@ class ScenarioFile(pytest.Module):
         """Return the synthetic module; called once, since pytest keeps what it returns."""
         garbage.pause(self.config)
         session = open_session(self.config)
-        bound = session.scenarios.load(self.path)
+        packed = session.scenarios.packed(self.path)
         module = types.ModuleType(self.path.stem.replace(".", "_"))
         module.__file__ = str(self.path)
         self._cases = {}
-        load = partial(session.scenarios.load, self.path)
-        for name, case in _cases(bound, session.settings.agents, session.settings.trials, load):
-            self._cases[name] = case
+        unpacked = session.scenarios.unpacked
+        for name, agent, trial in _named(packed.heading.id, session.settings.agents, session.settings.trials):
+            self._cases[name] = Case(packed, agent, trial, unpacked)
             setattr(module, name, _function(name, self.path))
         return module
 
@@ -100,16 +111,16 @@ class ScenarioFile(pytest.Module):
         for item in items:
             case = self._cases[item.name]
             item.stash[CASE] = case
-            scenario = case.bound.scenario
+            heading = case.packed.heading
             item.extra_keyword_matches.update(
                 (
-                    *scenario.tags,
-                    scenario.category,
-                    scenario.failure_mode.code,
+                    *heading.tags,
+                    heading.category,
+                    heading.failure_mode,
                     *([case.agent] if case.agent else ()),
                 )
             )
-            for tag in (*scenario.tags, scenario.category):
+            for tag in (*heading.tags, heading.category):
                 item.add_marker(_marker(tag))
         return items
 
@@ -121,13 +132,11 @@ class ScenarioFile(pytest.Module):
         return []
 
 
-def _cases(
-    bound: BoundScenario, agents: Iterable[str], trials: int, load: Callable[[], BoundScenario]
-) -> Iterator[tuple[str, Case]]:
+def _named(scenario: str, agents: Iterable[str], trials: int) -> Iterator[tuple[str, str | None, int]]:
+    """Yield the name of an item for each agent, or for none where none is named, and each trial from 1."""
     names: list[str | None] = [*agents] or [None]
     for agent in names:
         for trial in range(1, trials + 1):
             parts = [agent] if agent and len(names) > 1 else []
             parts += [str(trial)] if trials > 1 else []
-            label = f"[{'-'.join(parts)}]" if parts else ""
-            yield f"{bound.scenario.id}{label}", Case(bound, agent, trial, load)
+            yield f"{scenario}[{'-'.join(parts)}]" if parts else scenario, agent, trial

@@ -103,7 +103,7 @@ class Explaining:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note the suites, of which a calibration must be; under xdist they are in the workers."""
         if self.active and (case := item.stash.get(CASE, None)) is not None:
-            self._suites[case.bound.suite.path] = case.bound.suite
+            self._suites[case.packed.suite.path] = case.packed.suite
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:

@@ -65,7 +65,7 @@ class ExpectedFailures:
         own = call.excinfo.value is item.stash.get(_VERDICT, None)
         if not own or not rows or rows[-1]["verdict"] != "failed":
             return report
-        reason = self._reason((case.bound.suite.suite.name, case.bound.scenario.id), rows[-1])
+        reason = self._reason(case.name, rows[-1])
         if reason:
             report.outcome = "skipped"
             report.wasxfail = reason

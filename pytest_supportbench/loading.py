@@ -12,16 +12,16 @@ from pydantic import ValidationError
 from pytest_supportbench.consistency import check_scenario, check_suite
 from pytest_supportbench.errors import FileError, Problem
 from pytest_supportbench.findings import Finding
+from pytest_supportbench.packed import PackedScenario, ground, packed
 from pytest_supportbench.protocol import ActionInfo, PolicyText
 from pytest_supportbench.scenario import Scenario
-from pytest_supportbench.source import Source, read_text
+from pytest_supportbench.source import Source, read_bytes, read_text
 from pytest_supportbench.suite import Policy, Suite
 from pytest_supportbench.suite_parts import blame_author, suite_part, suite_toolset
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.validation import explain
 from pytest_supportbench.vocabulary import Vocabulary, vocabulary
 from pytest_supportbench.yaml12 import parse
-from pytest_supportbench.yaml_positions import positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -117,6 +117,7 @@ class Loader:
         self._cache = cache
         self._toolsets = dict(toolsets or {})
         self._suites: dict[Path, BoundSuite | FileError] = {}
+        self._grounds: dict[Path, str] = {}
         self._found: dict[Path, Path | None] = {}
 
     def suite(self, path: Path) -> BoundSuite:
@@ -139,13 +140,32 @@ class Loader:
 
     def load(self, path: Path) -> BoundScenario:
         """Return the scenario in the file ``path``, bound to the nearest suite. Raises `FileError`."""
+        return _bound(Source(path), self._suite_of(path))
+
+    def packed(self, path: Path) -> PackedScenario:
+        """Return it packed, by the cache's word where that knows these bytes and this suite. Raises `FileError`."""
+        suite = self._suite_of(path)
+        if suite.path not in self._grounds:
+            self._grounds[suite.path] = ground(suite)
+        fits = self._grounds[suite.path]
+        raw = read_bytes(path)
+        known = self._cache.get(raw) if self._cache is not None else None
+        if known is not None and fits and known.fits == fits:
+            return PackedScenario(suite, str(path), known.heading, known)
+        source = Source(path, raw, known)
+        made = packed(_bound(source, suite), source.data, len(raw), fits)
+        if self._cache is not None and made.packed is not None:
+            self._cache.put(raw, made.packed)
+        return made
+
+    def _suite_of(self, path: Path) -> BoundSuite:
         folder = path.parent
         if folder not in self._found:
             self._found[folder] = find_suite(folder, self.root)
         suite_path = self._found[folder]
         if suite_path is None:
             raise FileError((_no_suite(path),))
-        return load_scenario(path, self.suite(suite_path), self._cache)
+        return self.suite(suite_path)
 
 
 def find_suite(path: Path, root: Path | None = None) -> Path | None:
@@ -204,19 +224,20 @@ def _no_suite(path: Path) -> Problem:
     return Problem(str(path), 1, 1, "", message, "add one; `supportbench new` writes one too")
 
 
-def load_scenario(
-    path: Path, suite: BoundSuite | None = None, cache: ParseCache | None = None
-) -> BoundScenario:
+def load_scenario(path: Path, suite: BoundSuite | None = None) -> BoundScenario:
     """Return the scenario in a file, bound to ``suite`` or to the nearest one.
 
-    ``cache`` may know what the file holds. Raises `FileError` with all that is wrong in the file, in line order.
+    Raises `FileError` with all that is wrong in the file, in line order.
     """
     if suite is None:
         suite_path = find_suite(path)
         if suite_path is None:
             raise FileError((_no_suite(path),))
         suite = load_suite(suite_path)
-    source = Source(path, cache)
+    return _bound(Source(path), suite)
+
+
+def _bound(source: Source, suite: BoundSuite) -> BoundScenario:
     data = source.mapping("a scenario")
     findings: list[Finding] = []
     scenario = state = None
@@ -286,24 +307,3 @@ def _root_hash(bound: BoundSuite) -> str:
     for name, path in scenario_files(bound.path.parent).items():
         root.update(f"\n{name}\0{bytes_sha256(path)}".encode())
     return root.hexdigest()
-
-
-def check_unique(scenarios: Iterable[BoundScenario]) -> tuple[Problem, ...]:
-    """Return a problem for every scenario whose id another one of the same suite has already."""
-    first: dict[tuple[Path, str], str] = {}
-    problems = []
-    for bound in scenarios:
-        name = bound.scenario.id
-        other = first.setdefault((bound.suite.path, name), bound.path)
-        if other != bound.path:
-            line, column = positions(read_text(Path(bound.path))).at(("id",))
-            message = f"{name!r} is the id of {other} too"
-            problems.append(Problem(bound.path, line, column, "id", message, "give each scenario its own"))
-    return tuple(problems)
-
-
-def equal_suites(first: BoundScenario, second: BoundScenario) -> Problem:
-    """Return the problem of two suites of one name that have scenarios of one id."""
-    message = f"a suite of the same name, {first.suite.path}, has a scenario {first.scenario.id!r} too"
-    remedy = "rename one of the suites, since results tell scenarios apart by suite and id"
-    return Problem(str(second.suite.path), 1, 1, "name", message, remedy)

@@ -223,8 +223,7 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         del report.wasxfail
     if report.skipped and (case := item.stash.get(CASE, None)) is not None:
-        names = [case.bound.suite.suite.name, case.bound.scenario.id]
-        setattr(report, ATTRIBUTE, {"skipped": names})
+        setattr(report, ATTRIBUTE, {"skipped": list(case.name)})
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
     runs = item.stash.get(RUNS, [])

@@ -121,7 +121,7 @@ class Sharding:
             if hasattr(config, "workeroutput"):
                 config.workeroutput[_WRONG] = self._problem
             return
-        shards = [plan.shard_of[_name(item.stash[CASE])] if CASE in item.stash else 1 for item in items]
+        shards = [plan.shard_of[item.stash[CASE].name] if CASE in item.stash else 1 for item in items]
         pairs = list(zip(items, shards, strict=True))
         items[:] = [item for item, number in pairs if number == self._shard.number]
         if others := [item for item, number in pairs if number != self._shard.number]:
@@ -137,10 +137,10 @@ class Sharding:
 
         durations = self._durations
         if durations is not None and not self._named:
-            suites = {case.bound.suite.path: case.bound.suite for case in cases}
+            suites = {case.packed.suite.path: case.packed.suite for case in cases}
             durations = durations if same_suites(durations, suite_facts(suites.values())) else None
-        counts = Counter(_name(case) for case in cases)
-        twins = {_name(case): case.bound.scenario.twin for case in cases}
+        counts = Counter(case.name for case in cases)
+        twins = {case.name: case.packed.heading.twin for case in cases}
         return divide(
             [Planned(name, twins[name], counts[name]) for name in counts], self._shard.of, durations
         )
@@ -172,7 +172,3 @@ class Sharding:
         seconds, whole = (load / 1e6 for load in (plan.loads[self._shard.number - 1], sum(plan.loads)))
         by = f"balanced by the durations in {plan.durations.path}"
         return f"supportbench shard {self._shard}: {size}, about {seconds:.1f} of {whole:.1f} s, {by}"
-
-
-def _name(case: Any) -> tuple[str, str]:
-    return case.bound.suite.suite.name, case.bound.scenario.id

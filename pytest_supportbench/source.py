@@ -13,7 +13,7 @@ from pytest_supportbench.yaml12 import MAX_BYTES, decode, scan
 from pytest_supportbench.yaml_positions import Positions, positions
 
 if TYPE_CHECKING:
-    from pytest_supportbench.parse_cache import ParseCache
+    from pytest_supportbench.packed import Packed
 
 
 def read_text(path: Path) -> str:
@@ -37,21 +37,18 @@ def read_bytes(path: Path) -> bytes:
 class Source:
     """A file's data and what is wrong with it. Raises `FileError` where it cannot be read.
 
-    With a ``cache`` the data may come from there. ``sha256`` is of the canonical JSON of the data, so that comments and
-    layout do not count; it is worked out when asked for.
+    ``raw`` is what it holds, where it was read already, and ``known`` the data, where they are known.
     """
 
-    def __init__(self, path: Path, cache: ParseCache | None = None) -> None:
+    def __init__(self, path: Path, raw: bytes | None = None, known: Packed | None = None) -> None:
         self.path = path
         self.name = str(path)
-        self._raw = read_bytes(path)
-        self._cache = cache
-        self._sha256 = ""
-        known = cache.get(self._raw) if cache is not None else None
+        self._raw = read_bytes(path) if raw is None else raw
+        self._known = known
         problems: tuple[Problem, ...] = ()
         self.data: Any = None
         if known is not None:
-            self.data, self._sha256 = known
+            self.data = known.data()
         else:
             self.data, problems = scan(self.text, self.name)
         self.problems = list(problems)
@@ -65,12 +62,8 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """The hash of the data; a file without problems is kept in the cache with it."""
-        if not self._sha256:
-            self._sha256 = content_sha256(self.data)
-            if self._cache is not None and not self.problems and isinstance(self.data, dict):
-                self._cache.put(self._raw, self.data, self._sha256)
-        return self._sha256
+        """The hash of the canonical JSON of the data, so that comments and layout do not count."""
+        return content_sha256(self.data) if self._known is None else self._known.sha256
 
     def add(self, finding: Finding) -> None:
         """Note a mistake at its position; the positions are only found when the first one is noted."""

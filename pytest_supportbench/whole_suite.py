@@ -13,12 +13,12 @@ from pytest_supportbench.loading import (
     BoundScenario,
     BoundSuite,
     Loader,
-    check_unique,
     find_suite,
     read_yaml,
     scenario_files,
 )
 from pytest_supportbench.source import read_text
+from pytest_supportbench.unique import check_unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,7 +18,6 @@ from pytest_supportbench.errors import FileError
 from pytest_supportbench.loading import (
     BoundScenario,
     Loader,
-    check_unique,
     find_suite,
     load_scenario,
     load_suite,
@@ -26,6 +25,7 @@ from pytest_supportbench.loading import (
     suite_facts,
 )
 from pytest_supportbench.scenario import Scenario
+from pytest_supportbench.unique import check_unique
 
 DATA = Path(__file__).parent / "data" / "malformed"
 VALID = (DATA / "valid.scenario.yaml.good").read_text()

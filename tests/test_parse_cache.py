@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
+from pytest_supportbench import loading
 from pytest_supportbench.errors import FileError
-from pytest_supportbench.loading import Loader, load_scenario
+from pytest_supportbench.loading import BoundScenario, BoundSuite, Loader, load_scenario
+from pytest_supportbench.packed import Heading, Packed, PackedScenario
 from pytest_supportbench.parse_cache import FILE, ParseCache
 from pytest_supportbench.source import Source
 
@@ -23,90 +29,159 @@ DATA = st.recursive(
 )
 
 
+HEADING = Heading("TB-001", None, "billing", ("refund",), "refund-wrong-charge")
+
+
+def _packed(data: dict[str, Any], sha256: str = "f00d", fits: str = "suite") -> Packed:
+    return Packed(to_json(data), sha256, fits, HEADING)
+
+
 @settings(deadline=None, max_examples=50)
-@given(data=st.dictionaries(st.text(min_size=1), DATA, max_size=4), raw=st.binary(min_size=200, max_size=300))
+@given(data=st.dictionaries(st.text(min_size=1), DATA, max_size=4), raw=st.binary(min_size=20, max_size=300))
 def test_what_was_kept_comes_back_equal(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, object], raw: bytes
 ) -> None:
     folder = tmp_path_factory.mktemp("cache")
     cache = ParseCache(folder)
-    cache.put(raw * 20, data, "f00d")
+    cache.put(raw, _packed(data))
     cache.flush()
 
-    known = ParseCache(folder)
-    assert known.get(raw * 20) == (data, "f00d")
-    assert repr(known.get(raw * 20)) == repr((data, "f00d"))  # 1 and True and 1.0 are not the same
-    assert known.get(raw) is None
+    known = ParseCache(folder).get(raw)
+    assert known == _packed(data)
+    assert repr(known.data()) == repr(data)  # 1 and True and 1.0 are not the same
+    assert ParseCache(folder).get(raw + b"x") is None
 
 
 def _scenario(folder: Path) -> Path:
-    name = next(TINYBENCH.rglob("charge-after-cancellation.scenario.yaml"))
-    path = folder / name.name
-    path.write_bytes(name.read_bytes())
+    """Write a suite with one scenario."""
+    for name in ("suite.yaml", "policies.yaml", "knowledge.yaml"):
+        folder.joinpath(name).write_bytes((TINYBENCH / name).read_bytes())
+    source = next(TINYBENCH.rglob("charge-after-cancellation.scenario.yaml"))
+    path = folder / source.name
+    path.write_bytes(source.read_bytes())
     return path
 
 
-def test_a_scenario_from_the_cache_is_the_scenario(tmp_path: Path) -> None:
+def _load(path: Path) -> PackedScenario:
+    """Load a scenario as a new run does."""
+    cache = ParseCache(path.parent / "cache")
+    try:
+        return Loader(cache=cache).packed(path)
+    finally:
+        cache.close()
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of the scenarios that were checked, one after the other."""
+    seen: list[str] = []
+    check = loading._bound
+
+    def spy(source: Source, suite: BoundSuite) -> BoundScenario:
+        seen.append(source.path.name)
+        return check(source, suite)
+
+    monkeypatch.setattr(loading, "_bound", spy)
+    return seen
+
+
+def test_a_scenario_from_the_cache_is_the_scenario(tmp_path: Path, checked: list[str]) -> None:
     path = _scenario(tmp_path)
-    suite = Loader().suite(TINYBENCH / "suite.yaml")
-    cache = ParseCache(tmp_path / "cache")
-    first = load_scenario(path, suite, cache)
-    cache.close()
+    first, again = _load(path), _load(path)
 
-    again = load_scenario(path, suite, ParseCache(tmp_path / "cache"))
+    assert checked == [path.name]  # and not twice
+    fresh = load_scenario(path)
+    for known in (first, again):
+        assert known.unpack() == fresh
+        assert known.unpack().state == fresh.state
+        assert known.name == (fresh.suite.suite.name, fresh.scenario.id)
+        heading = known.heading
+        assert (heading.twin, heading.category) == (fresh.scenario.twin, fresh.scenario.category)
+        assert (heading.tags, heading.failure_mode) == (fresh.scenario.tags, fresh.scenario.failure_mode.code)
 
-    assert again.scenario == first.scenario == load_scenario(path, suite).scenario
-    assert again.sha256 == first.sha256 == load_scenario(path, suite).sha256
-    assert again.state == first.state
+
+@given(name=st.sampled_from(sorted(TINYBENCH.rglob("*.scenario.yaml"))))
+@settings(deadline=None, max_examples=12)
+def test_packing_loses_nothing(name: Path) -> None:
+    fresh = load_scenario(name)
+    assert Loader().packed(name).unpack() == fresh
+    assert Loader().packed(name).unpack().scenario.model_dump_json() == fresh.scenario.model_dump_json()
 
 
 def test_a_changed_file_is_read_anew_and_a_broken_one_reports_its_place(tmp_path: Path) -> None:
     path = _scenario(tmp_path)
-    suite = Loader().suite(TINYBENCH / "suite.yaml")
-    cache = ParseCache(tmp_path / "cache")
-    load_scenario(path, suite, cache)
-    cache.close()
+    _load(path)
     text = path.read_text(encoding="utf-8")
     line = text.splitlines().index("category: billing") + 1
     path.write_text(text.replace("category: billing", "category: billing\ncategory: twice"), encoding="utf-8")
 
     for _ in range(2):  # and it is not kept
-        cache = ParseCache(tmp_path / "cache")
         with pytest.raises(FileError) as caught:
-            load_scenario(path, suite, cache)
-        cache.close()
+            _load(path)
         assert [(problem.line, problem.column) for problem in caught.value.problems] == [(line + 1, 1)]
 
 
-def test_a_file_whose_mistake_is_not_in_its_yaml_reports_its_place_from_the_cache_too(tmp_path: Path) -> None:
+def test_another_suite_is_another_matter(tmp_path: Path, checked: list[str]) -> None:
+    """A scenario that was right is checked again where its suite changed, and its mistake has its place."""
     path = _scenario(tmp_path)
-    suite = Loader().suite(TINYBENCH / "suite.yaml")
-    path.write_text(
-        path.read_text(encoding="utf-8").replace("  - list_charges", "  - list_chargs"), encoding="utf-8"
-    )
-    cache = ParseCache(tmp_path / "cache")
-    source = Source(path, cache)
-    assert source.sha256
-    cache.close()
+    _load(path)
+    policies = tmp_path / "policies.yaml"
+    text = policies.read_text(encoding="utf-8")
+    needed = load_scenario(path).scenario.policies[0]
+    checked.clear()
+    policies.write_text(text.replace(f"id: {needed}", "id: another"), encoding="utf-8")
 
-    problems = []
-    for known in (None, ParseCache(tmp_path / "cache")):
+    said = []
+    for _ in range(2):
         with pytest.raises(FileError) as caught:
-            load_scenario(path, suite, known)
-        problems.append(caught.value.problems)
-    assert problems[0] == problems[1]
-    assert "did you mean 'list_charges'" in str(caught.value)
+            _load(path)
+        said.append(str(caught.value))
+    with pytest.raises(FileError) as caught:
+        load_scenario(path)
+    assert said == [str(caught.value)] * 2
+    assert f"'{needed}'" in said[0]
+
+    policies.write_text(text, encoding="utf-8")
+    checked.clear()
+    _load(path)
+    assert not checked
 
 
-def test_aliases_that_stand_for_much_are_not_written_out(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text(f"a: &a {'x' * 200}\nb: [{', '.join(['*a'] * 50)}]\n", encoding="utf-8")
-    cache = ParseCache(tmp_path / "cache")
-    source = Source(path, cache)
-    assert len(source.data["b"]) == 50
-    assert source.sha256
+@pytest.mark.parametrize("toolset", ["declared", "python"])
+def test_a_toolset_that_changed_is_another_matter_too(
+    tmp_path: Path, checked: list[str], toolset: str
+) -> None:
+    """A scenario is known to fit a declaration in YAML while that is the same; of Python nothing is known."""
+    examples = Path(__file__).parent.parent / "examples"
+    origin = examples / ("telecom-yaml" if toolset == "declared" else "airline")
+    folder = tmp_path / "suite"
+    shutil.copytree(origin, folder)
+    path = min(folder.rglob("*.scenario.yaml"))
+    _load(path)
+    checked.clear()
+    _load(path)
+    assert checked == ([] if toolset == "declared" else [path.name])
+    if toolset == "declared":
+        declared = folder / str(yaml.safe_load((folder / "suite.yaml").read_text())["toolset"])
+        declared.write_text(declared.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+        _load(path)
+        assert checked == [path.name]
 
-    cache.close()
+
+def test_aliases_that_stand_for_much_are_not_written_out(tmp_path: Path, checked: list[str]) -> None:
+    path = _scenario(tmp_path)
+    entries = "".join(
+        f"    - {{role: agent, message: {'&long ' + 'x' * 2000 if number == 0 else '*long'}}}\n"
+        for number in range(60)
+    )
+    text = path.read_text(encoding="utf-8").replace("customer:\n", f"customer:\n  history:\n{entries}", 1)
+    path.write_text(text, encoding="utf-8")
+
+    for _ in range(2):
+        known = _load(path)
+        assert known.packed is None
+        assert len(known.unpack().scenario.customer.history) == 60
+    assert checked == [path.name] * 2
     assert not (tmp_path / "cache").exists()
 
 
@@ -115,18 +190,21 @@ def test_a_file_that_is_no_cache_is_replaced(tmp_path: Path, content: bytes) -> 
     (tmp_path / FILE).write_bytes(content)
     cache = ParseCache(tmp_path)
     assert cache.get(b"x" * 50) is None
-    cache.put(b"x" * 50, {"a": 1}, "f00d")
+    cache.put(b"x" * 50, _packed({"a": 1}))
     cache.close()
 
-    assert ParseCache(tmp_path).get(b"x" * 50) == ({"a": 1}, "f00d")
+    assert ParseCache(tmp_path).get(b"x" * 50) == _packed({"a": 1})
 
 
-def test_what_is_no_data_in_it_is_passed_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change", ["data = '{'", "data = replace(data, 1, 2)", "heading = '[]'", "fits = 'other'", "proof = NULL"]
+)
+def test_what_is_not_as_it_was_kept_is_passed_over(tmp_path: Path, change: str) -> None:
     cache = ParseCache(tmp_path)
-    cache.put(b"x" * 50, {"a": 1}, "f00d")
+    cache.put(b"x" * 50, _packed({"a": 1}))
     cache.close()
     with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE scenarios SET data = '{'")
+        database.execute(f"UPDATE scenarios SET {change}")
     database.close()
 
     assert ParseCache(tmp_path).get(b"x" * 50) is None
@@ -134,7 +212,7 @@ def test_what_is_no_data_in_it_is_passed_over(tmp_path: Path) -> None:
 
 def test_another_reader_does_not_believe_it(tmp_path: Path) -> None:
     cache = ParseCache(tmp_path, "old")
-    cache.put(b"x" * 50, {"a": 1}, "f00d")
+    cache.put(b"x" * 50, _packed({"a": 1}))
     cache.close()
     assert ParseCache(tmp_path, "old").get(b"x" * 50) is not None
 
@@ -144,7 +222,7 @@ def test_another_reader_does_not_believe_it(tmp_path: Path) -> None:
 
 def test_one_that_grew_too_large_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = ParseCache(tmp_path)
-    cache.put(b"x" * 50, {"a": 1}, "f00d")
+    cache.put(b"x" * 50, _packed({"a": 1}))
     cache.close()
     monkeypatch.setattr("pytest_supportbench.parse_cache.MAX_BYTES", 100)
 
@@ -153,19 +231,19 @@ def test_one_that_grew_too_large_begins_anew(tmp_path: Path, monkeypatch: pytest
 
 def test_a_writer_that_holds_it_is_not_in_the_way(tmp_path: Path) -> None:
     cache = ParseCache(tmp_path)
-    cache.put(b"x" * 50, {"a": 1}, "f00d")
+    cache.put(b"x" * 50, _packed({"a": 1}))
     cache.close()
     other = sqlite3.connect(tmp_path / FILE)
     other.execute("BEGIN EXCLUSIVE")
     try:
         blocked = ParseCache(tmp_path)
         assert blocked.get(b"x" * 50) is None
-        blocked.put(b"y" * 50, {"b": 2}, "cafe")
+        blocked.put(b"y" * 50, _packed({"b": 2}))
         blocked.close()
     finally:
         other.close()
 
-    assert ParseCache(tmp_path).get(b"x" * 50) == ({"a": 1}, "f00d")
+    assert ParseCache(tmp_path).get(b"x" * 50) == _packed({"a": 1})
 
 
 PROJECT = "supportbench_agent = oracle\n"
