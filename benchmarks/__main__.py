@@ -28,7 +28,7 @@ from benchmarks import (
 from benchmarks.contest import say
 from benchmarks.report import page
 from benchmarks.rows import Row
-from benchmarks.store import HERE, STORE, load, merge, save
+from benchmarks.store import HERE, STORE, empty, load, merge, save
 
 ROUNDS: Final = 5
 QUICK: Final = Path(tempfile.gettempdir()) / "supportbench-benchmarks-quick"
@@ -130,7 +130,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     out: Path = given.out or (QUICK if given.quick else HERE)
-    store = load(out / STORE.name)
+    trial = given.quick and not given.report_only
+    store = {**empty(), "trial": True} if trial else load(out / STORE.name)
     measured: tuple[str, ...] = () if given.report_only else tuple(given.only or GROUPS)
     out.mkdir(parents=True, exist_ok=True)
     failed: list[str] = []

@@ -37,6 +37,7 @@ def measure(place: Path, scenarios: tuple[int, ...] = SCENARIOS) -> tuple[list[R
             Finding("time", "s", () if why else (compared.seconds,), why=why),
             Finding("results file", "MB", (points[-1]["file_mb"],)),
         ),
+        note=f"They are {scenarios[-1]:,} scenarios with {TRIALS} trials each.",
         commands={"compare": "supportbench compare results.jsonl results.jsonl"},
     )
     return [row], points
@@ -61,7 +62,8 @@ def _point(projects: Projects, trials: int) -> dict[str, Any]:
         raise RuntimeError(msg)  # noqa: TRY004 - what it says is why the run failed
     say(f"{episodes} episodes: {done.seconds:.1f} s, {done.peak_mb:.0f} MB, results file {done.extra:.1f} MB")
     figures = {"seconds": done.seconds, "cpu": done.cpu, "peak_mb": done.peak_mb, "file_mb": done.extra}
-    return {"episodes": episodes, **{name: round(value, 4) for name, value in figures.items()}}
+    size = {"episodes": episodes, "scenarios": projects.count, "trials": trials}
+    return {**size, **{name: round(value, 4) for name, value in figures.items()}}
 
 
 def _size(path: Path, _done: Run) -> float:

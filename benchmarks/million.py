@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from benchmarks import window
+from pytest_supportbench.results_copy import read_gists
 from pytest_supportbench.results_file import read_run
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Paces:
     line_bytes: float
     item_bytes: float
     read_bytes: float
+    gist: float
+    gist_bytes: float
     base_mb: float
 
 
@@ -48,11 +51,13 @@ MEASURED = Paces(
     controller=0.0059,
     scheduler=0.0029,
     worker=0.0075,
-    read=0.00009,
+    read=0.00007,
     line_bytes=5472,
-    item_bytes=14_700,
-    read_bytes=26_000,
-    base_mb=71,
+    item_bytes=13_600,
+    read_bytes=11_500,
+    gist=0.0003,
+    gist_bytes=3_500,
+    base_mb=60,
 )
 
 
@@ -124,9 +129,13 @@ def report(load: Load, paces: Paces) -> list[str]:
         hours = "".join(f"{found[part] / 3600:10.2f} h" if part in found else " " * 12 for part in _PARTS)
         memory = (paces.base_mb * 1e6 + load.episodes / plan.shards * paces.item_bytes) / 1e9
         lines.append(f"{plan.name:28}{found[slowest] / 3600:7.1f} h{slowest:>12}{hours}{memory:10.1f}")
-    minutes, kept = load.episodes * paces.read / 60, load.episodes * paces.read_bytes / 1e9
     lines.append(f"results: {load.episodes * paces.line_bytes / 1e9:.1f} GB of lines")
-    lines.append(f"to read them in one process (merge, compare): {minutes:.1f} min, {kept:.0f} GB of memory")
+    for what, seconds, size in (
+        ("merge, which reads them whole", paces.read, paces.read_bytes),
+        ("compare and the gate, for each file", paces.gist, paces.gist_bytes),
+    ):
+        minutes, kept = load.episodes * seconds / 60, load.episodes * size / 1e9
+        lines.append(f"{what}: {minutes:.1f} min, {kept:.1f} GB of memory")
     hours_of_model = load.episodes * load.latency / 3600
     lines.append(
         f"model: {hours_of_model:,.0f} hours of replies, {load.cost:,.0f} in the currency of the prices"
@@ -184,8 +193,12 @@ def measure(scenarios: int = 300, trials: int = 5) -> Paces:
         (few, base), (many, full) = run(folder, 1), run(folder, trials)
         lines = folder / "r.jsonl"
         begin, before = time.process_time(), psutil.Process().memory_info().rss
+        gists = read_gists(lines)
+        gist, gist_kept = time.process_time() - begin, psutil.Process().memory_info().rss - before
+        begin, before = time.process_time(), psutil.Process().memory_info().rss
         stored = read_run(lines)
         read, kept = time.process_time() - begin, psutil.Process().memory_info().rss - before
+        del gists
         with cluster(folder) as (address, processes):
             option = f"--supportbench-executor=dask:{address}"
             first, _ = run(folder, 1, option)
@@ -205,6 +218,8 @@ def measure(scenarios: int = 300, trials: int = 5) -> Paces:
             line_bytes=lines.stat().st_size / count,
             item_bytes=(full - base) / more,
             read_bytes=kept / count,
+            gist=gist / count,
+            gist_bytes=gist_kept / count,
             base_mb=(base - scenarios * (full - base) / more) / 1e6,
         )
 

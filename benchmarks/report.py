@@ -18,15 +18,37 @@ Each figure is the median of its rounds, with the lowest and highest in brackets
 to another.
 """
 
+_TRIAL = """\
+**This is a trial (`--quick`): small sizes and one round prove that each row can be measured. Its figures and verdicts
+say nothing.**
+"""
+
 
 def page(store: dict[str, Any], order: tuple[str, ...] = ()) -> str:
     """Return the page as Markdown, its rows in the given order and others behind."""
     stored = store["rows"]
     names = [name for name in order if name in stored] + sorted(name for name in stored if name not in order)
     rows = {name: Row.read(stored[name]) for name in names}
-    parts = [_HEAD, *_machine(store), "## Targets\n", _table(rows), *_curves(store), "## Row by row\n"]
+    head = [_HEAD, _TRIAL] if store.get("trial") else [_HEAD, *_summary(rows)]
+    parts = [*head, *_machine(store), "## Targets\n", _table(rows), *_curves(store), "## Row by row\n"]
     parts += ["\n".join(_details(row, stored[name])) for name, row in rows.items()]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _summary(rows: dict[str, Row]) -> Iterator[str]:
+    """Yield in a few sentences what the page says, for who reads no further."""
+    judged = [found.met() for row in rows.values() for found in row.findings if found.met() is not None]
+    if not judged:
+        return
+    yield "## In short\n"
+    yield f"- {sum(map(bool, judged))} of {len(judged)} figures that have a target meet it."
+    for name in ("cold-1000", "second-run", "memory", "peers-1000", "peers-10000", "window"):
+        row = rows.get(name)
+        ratios = [found for found in row.findings if found.unit == "×"] if row else []
+        if row and ratios:
+            told = "; ".join(f"{found.what} {shown(found).partition(' (')[0]}" for found in ratios)
+            yield f"- {row.title}: {told}."
+    yield ""
 
 
 def _machine(store: dict[str, Any]) -> Iterator[str]:
@@ -81,11 +103,13 @@ def _curves(store: dict[str, Any]) -> Iterator[str]:
         return
     yield "## Growth\n"
     yield "![wall and CPU seconds, peak memory and file size by episodes](growth.svg)\n"
-    yield "| episodes | wall s | CPU s | peak MB | results file MB |\n|---|---|---|---|---|"
+    yield "| episodes | of | wall s | CPU s | peak MB | results file MB |\n|---|---|---|---|---|---|"
     for point in points:
         figures = (point[name] for name in ("seconds", "cpu", "peak_mb", "file_mb"))
-        yield f"| {point['episodes']:,} | {' | '.join(_number(figure) for figure in figures)} |"
-    yield ""
+        scenarios, trials = point.get("scenarios", point["episodes"]), point.get("trials", 1)
+        made_of = f"{scenarios:,} scenarios" + (f", {trials} trials each" if trials > 1 else "")
+        yield f"| {point['episodes']:,} | {made_of} | {' | '.join(_number(figure) for figure in figures)} |"
+    yield "\nA further trial costs less than a further scenario: no file is read, and fewer objects are held.\n"
 
 
 def shown(found: Finding) -> str:
@@ -104,12 +128,13 @@ def verdict(found: Finding) -> str:
     met, figure, limit = found.met(), found.figure(), found.limit
     if met is None or figure is None or limit is None:
         return "not measured" if figure is None else "–"
+    doubt = "; the rounds lie on both sides of it" if min(found.values) <= limit < max(found.values) else ""
     if met:
-        return "met"
+        return f"met{doubt}"
     if not limit:
-        return f"**not met**, by {_number(figure)}"
+        return f"**not met**, by {_number(figure)}{doubt}"
     share = abs(figure / limit - 1)
-    return f"**not met**, {100 * share:.0f} % too {'little' if found.least else 'much'}"
+    return f"**not met**, {100 * share:.0f} % too {'little' if found.least else 'much'}{doubt}"
 
 
 def _spread(values: Sequence[float]) -> str:

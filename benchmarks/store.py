@@ -24,9 +24,14 @@ _PACKAGES: Final = ("pytest", "PyYAML", "pydantic", "pytest-html")
 def load(path: Path = STORE) -> dict[str, Any]:
     """Return what is stored, or an empty store."""
     if not path.exists():
-        return {"machine": {}, "rows": {}, "curves": {}}
+        return empty()
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def empty() -> dict[str, Any]:
+    """Return a store of nothing."""
+    return {"machine": {}, "rows": {}, "curves": {}}
 
 
 def save(store: dict[str, Any], path: Path = STORE) -> None:

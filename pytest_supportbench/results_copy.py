@@ -19,7 +19,7 @@ from pytest_supportbench.results_file import Kept, RunFile, assembled
 from pytest_supportbench.sound_scores import contradictions, score_problem
 from pytest_supportbench.strict_json import refuse_deep, unique_keys
 
-MAX_BYTES: Final = 2**30
+MAX_BYTES: Final = 2**33
 """Larger results files are refused; an episode takes about 10 kB."""
 
 REMEDY: Final = "name a file that this version's pytest --supportbench-results wrote"

@@ -88,7 +88,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--supportbench-concurrency",
         metavar="N",
-        help="episodes that run at a time (default: 1 for ollama, local and sync callables, 8 for the rest)",
+        help="episodes that run at a time (default: 1 for ollama, local, command and sync callables, 8 for the rest)",
     )
     group.addoption("--supportbench-max-turns", metavar="N", help="turns an episode may take (default 6)")
     group.addoption(

@@ -19,7 +19,7 @@ from benchmarks.floor import write_jsonl_floor, write_yaml_floor
 from benchmarks.interrupts import checked
 from benchmarks.report import page, verdict
 from benchmarks.rows import Finding, Row
-from benchmarks.store import load, merge, save
+from benchmarks.store import empty, load, merge, save
 from pytest_supportbench.check import check_files, find_scenarios
 
 BARE = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider")
@@ -102,7 +102,8 @@ def test_the_page_says_what_was_measured_and_by_how_much_it_falls_short(tmp_path
     )
     save(store, tmp_path / "results.json")
     text = page(load(tmp_path / "results.json"))
-    assert "| fifty | at most 1.5 × | to the floor: 1.8 × (1.2 to 2.4) | **not met**, 20 % too much |" in text
+    assert "| fifty | at most 1.5 × | to the floor: 1.8 × (1.2 to 2.4) | **not met**, 20 % too much;" in text
+    assert "- 1 of 2 figures that have a target meet it." in text
     assert "|  |  | a peer: not installed: no such package | not measured |" in text
     assert "|  |  | calls: 60,000 a second | met |" in text
     assert "| us | 2 (1 to 4) | 1 | 9 |" in text
@@ -110,8 +111,16 @@ def test_the_page_says_what_was_measured_and_by_how_much_it_falls_short(tmp_path
     assert ", 3 rounds. Target" in text
 
 
+def test_a_trial_says_that_its_figures_say_nothing():
+    """It has rows of its own only: those of an earlier trial would stand under this machine and commit."""
+    store = {**empty(), "trial": True}
+    merge(store, [row()], "floor", 1.0)
+    assert "**This is a trial" in page(store)
+    assert "In short" not in page(store)
+
+
 def test_a_row_that_is_measured_again_replaces_only_itself():
-    store = {"machine": {}, "rows": {}, "curves": {}}
+    store = empty()
     merge(store, [row("one"), row("two")], "floor", 1.0)
     kept = json.dumps(store["rows"]["two"])
     merge(store, [Row("one", "again", "", (Finding("x", "s", (1.0,)),))], "floor", 2.0)
@@ -125,7 +134,8 @@ def test_a_row_that_is_measured_again_replaces_only_itself():
         (Finding("", "s", (2.0,), 1.0), "**not met**, 100 % too much"),
         (Finding("", "", (25_000.0,), 50_000, least=True), "**not met**, 50 % too little"),
         (Finding("", "", (2.0,), 0.0), "**not met**, by 2"),
-        (Finding("", "s", (1.0, 3.0, 0.5), 1.0), "met"),
+        (Finding("", "s", (1.0, 0.9, 0.5), 1.0), "met"),
+        (Finding("", "s", (1.0, 3.0, 0.5), 1.0), "met; the rounds lie on both sides of it"),
         (Finding("", "s", (1.0,)), "–"),
     ],
 )
@@ -155,6 +165,8 @@ def test_the_page_and_the_drawing_are_made_again_from_what_is_stored(tmp_path):
     points = [
         {
             "episodes": 10**power,
+            "scenarios": 10 ** min(power, 2),
+            "trials": 10 ** max(power - 2, 0),
             "seconds": 0.1 * 10**power,
             "cpu": 0.1,
             "peak_mb": 40 + power,
@@ -168,7 +180,9 @@ def test_the_page_and_the_drawing_are_made_again_from_what_is_stored(tmp_path):
         [sys.executable, "-m", "benchmarks", "--report-only", "--out", tmp_path], cwd=ROOT, check=False
     )
     assert done.returncode == 0
-    assert "| 1,000 | 100 | 0.1 | 43 | 1,000 |" in (tmp_path / "RESULTS.md").read_text("utf-8")
+    assert "| 1,000 | 100 scenarios, 10 trials each | 100 | 0.1 | 43 | 1,000 |" in (
+        tmp_path / "RESULTS.md"
+    ).read_text("utf-8")
     assert (tmp_path / "growth.svg").read_text("utf-8").count("<circle") == 12
 
 
