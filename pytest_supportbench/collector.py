@@ -86,7 +86,6 @@ class ScenarioFile(pytest.Module):
 
     def _getobj(self) -> types.ModuleType:
         """Return the synthetic module; called once, since pytest keeps what it returns."""
-        garbage.pause(self.config)
         session = open_session(self.config)
         packed = session.scenarios.packed(self.path)
         module = types.ModuleType(self.path.stem.replace(".", "_"))
@@ -100,6 +99,7 @@ class ScenarioFile(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Yield an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
+        garbage.pause(self.config)
         try:
             open_session(self.config).names  # noqa: B018 - a broken hook breaks every file, so it comes first
         except UsageError as error:
