@@ -11,10 +11,13 @@ import pytest
 
 from pytest_supportbench.access import RUN, SETTINGS
 from pytest_supportbench.explaining import Explaining
+from pytest_supportbench.stopping import cut_noticed, stopped
 from pytest_supportbench.tally import Tally
 from pytest_supportbench.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pytest_supportbench.comparison import Paired
     from pytest_supportbench.finished import Finished
     from pytest_supportbench.gating import Gate
@@ -29,11 +32,6 @@ EXIT_USAGE: Final = 4
 EXIT_ERRORS_ONLY: Final = 10
 _JUDGED: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 """The statuses of runs that pytest brought to their end; what the gate says takes their place."""
-
-
-def stopped(session: pytest.Session) -> bool:
-    """Tell whether a run ends before its last test, by ``-x``, Ctrl-C or a used-up budget."""
-    return bool(session.shouldstop or session.shouldfail) or int(session.exitstatus) in {2, 3}
 
 
 def _tell(config: pytest.Config, text: str) -> None:
@@ -90,12 +88,14 @@ class Controller:
         """The rows of scenario items; those of the user's own tests may use any agent and are counted apart."""
         return [row for row in self._rows if not row.get("own")]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Note that a run begins: lists of items or fixtures are none, and there is nothing to judge in them."""
         self._began = not session.config.option.collectonly
         if self._began and self._gate is not None:
             self._gate.begin()
+        with cut_noticed(session):
+            return (yield)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -16,7 +16,8 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 class DaemonExecutor(Executor):
     """Like ``ThreadPoolExecutor``, with daemon threads: nobody waits for running calls at exit.
 
-    ``abandon`` gives up on a call that hangs and starts another thread in the place of its own.
+    ``abandon`` gives up on a call that hangs and starts another thread in the place of its own. Where the system gives
+    no more threads, calls wait for those that there are.
     """
 
     def __init__(self, max_workers: int, name: str = "supportbench") -> None:
@@ -30,20 +31,27 @@ class DaemonExecutor(Executor):
         self._abandoned: set[Future[Any]] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Queue a call and return its future; raises `RuntimeError` after shutdown."""
+        """Queue a call and return its future; raises `RuntimeError` after shutdown, or where no thread can be had."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the executor is shut down and takes no more calls")
-            self._pending += 1
-            if self._threads < self._max and self._pending > self._threads:
+            if self._threads < self._max and self._pending >= self._threads:
                 self._start()
+            self._pending += 1
             self._queue.put((future, lambda: fn(*args, **kwargs)))
         return future
 
     def _start(self) -> None:
-        self._threads += 1
-        threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{self._threads + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+            self._max = self._threads
+        else:
+            self._threads += 1
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:

@@ -13,7 +13,7 @@ from pytest_supportbench.access import open_session
 from pytest_supportbench.beside import Beside
 from pytest_supportbench.collector import CASE
 from pytest_supportbench.comparable import differences
-from pytest_supportbench.controller import Controller, stopped
+from pytest_supportbench.controller import Controller
 from pytest_supportbench.counted import counted
 from pytest_supportbench.errors import SupportBenchError, UsageError
 from pytest_supportbench.evidence import Case, Evidence, evidence, zero_tolerance
@@ -21,6 +21,7 @@ from pytest_supportbench.gate_chosen import GateOptions
 from pytest_supportbench.gate_scenarios import candidates, fresh_needed
 from pytest_supportbench.judged import Judged, Yardstick, judge, nothing_judged
 from pytest_supportbench.quarantine import quarantined
+from pytest_supportbench.stopping import stopped
 from pytest_supportbench.thresholds import EXPLANATION
 
 if TYPE_CHECKING:

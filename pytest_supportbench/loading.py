@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from pytest_supportbench.canonical import bytes_sha256
 from pytest_supportbench.consistency import check_scenario, check_suite
-from pytest_supportbench.errors import FileError, Problem
+from pytest_supportbench.errors import FileError, Problem, ToolsetError
 from pytest_supportbench.findings import Finding
 from pytest_supportbench.packed import PackedScenario, ground, packed
 from pytest_supportbench.protocol import ActionInfo, PolicyText
@@ -18,6 +19,7 @@ from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.source import Source, read_bytes, read_text
 from pytest_supportbench.suite import Policy, Suite
 from pytest_supportbench.suite_parts import blame_author, suite_part, suite_toolset
+from pytest_supportbench.toolset_code import toolset_sha256
 from pytest_supportbench.toolsets import resolve
 from pytest_supportbench.validation import explain
 from pytest_supportbench.vocabulary import Vocabulary, vocabulary
@@ -48,6 +50,7 @@ class BoundSuite:
     known: Vocabulary = field(init=False, repr=False, compare=False)
     actions: tuple[ActionInfo, ...] = field(init=False, repr=False, compare=False)
     policy_texts: Mapping[str, PolicyText] = field(init=False, repr=False, compare=False)
+    toolset_sha256: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Gather the names that scenarios may use and the actions that agents see, once."""
@@ -59,19 +62,30 @@ class BoundSuite:
         object.__setattr__(self, "actions", tuple(actions))
         texts = {policy.id: PolicyText(id=policy.id, text=policy.text) for policy in self.suite.policies}
         object.__setattr__(self, "policy_texts", texts)
+        code = toolset_sha256(self.suite.toolset, self.toolset, self.path.parent)
+        object.__setattr__(self, "toolset_sha256", code)
 
     def policy(self, policy_id: str) -> Policy | None:
         """Return a policy of the suite's pack, or ``None`` where it has none of that id."""
         return next((policy for policy in self.suite.policies if policy.id == policy_id), None)
 
-    def __reduce__(self) -> tuple[Any, tuple[Suite, type[Toolset[Any]] | None, Path]]:
-        return _suite_again, (self.suite, self.toolset if self.registered else None, self.path)
+    def __reduce__(self) -> tuple[Any, tuple[Suite, type[Toolset[Any]] | None, Path, str]]:
+        return _suite_again, (
+            self.suite,
+            self.toolset if self.registered else None,
+            self.path,
+            self.toolset_sha256,
+        )
 
 
-def _suite_again(suite: Suite, toolset: type[Toolset[Any]] | None, path: Path) -> BoundSuite:
-    if toolset is not None:
-        return BoundSuite(suite, toolset, path, registered=True)
-    return BoundSuite(suite, resolve(suite.toolset, path.parent), path)
+def _suite_again(suite: Suite, toolset: type[Toolset[Any]] | None, path: Path, code: str) -> BoundSuite:
+    """Return a suite that travelled. Raises `ToolsetError` where its toolset is another one here."""
+    found = toolset or resolve(suite.toolset, path.parent)
+    bound = BoundSuite(suite, found, path, registered=toolset is not None)
+    if bound.toolset_sha256 != code:
+        msg = f"the toolset of the suite {suite.name!r} has other files here than where the run began"
+        raise ToolsetError(msg)
+    return bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +274,6 @@ def _bound(source: Source, suite: BoundSuite) -> BoundScenario:
     return BoundScenario(scenario, suite, source.name, source.sha256)
 
 
-def bytes_sha256(path: Path) -> str:
-    """Return the SHA-256 of a text file's bytes, with the line ends that it has in the repository."""
-    return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
-
-
 def scenario_files(folder: Path) -> dict[str, Path]:
     """Return every ``*.scenario.yaml`` below a folder by its relative POSIX path, sorted."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.scenario.yaml")}
@@ -287,8 +296,8 @@ def _state(data: dict[str, Any], suite: BoundSuite, findings: list[Finding]) -> 
 def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:
     """Return what a run records of each suite: its name and version, its toolset's, and a ``sha256``.
 
-    The hash is of the suite's data and of every ``*.scenario.yaml`` below its folder, by relative path,
-    whether or not a run selects it.
+    The hash is of the suite's data, of its toolset's own files (`toolset_sha256`) and of every ``*.scenario.yaml``
+    below its folder, by relative path, whether or not a run selects it.
     """
     return [
         {
@@ -304,6 +313,8 @@ def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:
 
 def _root_hash(bound: BoundSuite) -> str:
     root = hashlib.sha256(bound.suite.model_dump_json(by_alias=True).encode())
+    if bound.toolset_sha256:
+        root.update(f"\n\0{bound.toolset_sha256}".encode())
     for name, path in scenario_files(bound.path.parent).items():
         root.update(f"\n{name}\0{bytes_sha256(path)}".encode())
     return root.hexdigest()

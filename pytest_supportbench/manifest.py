@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_supportbench.canonical import content_sha256
-from pytest_supportbench.loading import bytes_sha256, read_yaml, suite_facts
+from pytest_supportbench.canonical import bytes_sha256, content_sha256
+from pytest_supportbench.loading import read_yaml, suite_facts
 from pytest_supportbench.scoring import SCORER_VERSION
 from pytest_supportbench.suite_counts import counts_by_kind, totals
 from pytest_supportbench.whole_suite import canary

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json, to_json
 
 from pytest_supportbench.scenario import Scenario
+from pytest_supportbench.toolset_code import YAML_FILES
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario, BoundSuite
 
 MAX_GROWTH: Final = 4
 """So many times longer than its file a text may be: data that shares parts, by aliases, could grow without bounds."""
-
-YAML_FILES: Final = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,9 @@ def ground(bound: BoundSuite) -> str:
     It is empty where a toolset in Python decides too, which may say something else each time.
     """
     toolset = bound.suite.toolset
-    declared = b""
-    if isinstance(toolset, str) and toolset.endswith(YAML_FILES):
-        declared = (bound.path.parent / toolset).read_bytes()
-    elif bound.registered or (isinstance(toolset, str) and toolset != "saas"):
+    if bound.registered or (
+        isinstance(toolset, str) and toolset != "saas" and not toolset.endswith(YAML_FILES)
+    ):
         return ""
-    return hashlib.sha256(bound.suite.model_dump_json(by_alias=True).encode() + declared).hexdigest()
+    data = bound.suite.model_dump_json(by_alias=True) + bound.toolset_sha256
+    return hashlib.sha256(data.encode()).hexdigest()

@@ -104,10 +104,16 @@ class ParseCache:
         return None
 
     def _prepare(self, database: sqlite3.Connection) -> None:
+        import sqlite3  # noqa: PLC0415 - only runs with scenarios
+
         database.execute("PRAGMA synchronous = OFF")
         database.execute("CREATE TABLE IF NOT EXISTS version (name TEXT)")
         if database.execute("SELECT name FROM version").fetchall() == [(self._version,)]:
-            return
+            with contextlib.suppress(
+                sqlite3.OperationalError
+            ):  # there is no such table, or it has other columns
+                database.execute("SELECT key, data, sha256, fits, heading, proof FROM scenarios LIMIT 0")
+                return
         with database:
             database.execute("DROP TABLE IF EXISTS scenarios")
             database.execute(f"CREATE TABLE scenarios ({_COLUMNS}) WITHOUT ROWID")

@@ -37,9 +37,10 @@ def read_results(path: Path, kept: Kept | None = None) -> RunFile:
         if first is not None and first[1].get("type") == "pointer":
             path = Path(first[1]["path"])
             lines = _Lines(path)
-            run = assembled(lines, path, kept)
-        else:
-            run = assembled(numbered if first is None else chain([first], numbered), path, kept)
+            numbered = iter(lines)
+        elif first is not None:
+            numbered = chain([first], numbered)
+        run = assembled(_of_one_run(path, numbered), path, kept)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error}); {REMEDY}"
         raise UsageError(msg) from error
@@ -82,6 +83,25 @@ def read_gists(path: Path) -> RunFile:
     They are enough for `evidence`, and for nothing that reads what was said and done.
     """
     return read_whole(path, kept=partial(gist, questions=(score_problem, line_row, *QUESTIONS)))
+
+
+def _of_one_run(path: Path, lines: Iterable[tuple[int, Json]]) -> Iterator[tuple[int, Json]]:
+    """Yield the lines of a file that holds one run, which begins and ends it. Raises `UsageError`."""
+    run: Json | None = None
+    ended = 0
+    for number, line in lines:
+        kind = line.get("type")
+        other = kind == "summary" and run is not None and line.get("run") != run.get("run")
+        if ended or other or (kind == "run" and run is not None):
+            where = f"line {ended or number} ends {'another run' if other else 'the run'}"
+            where = f"line {number} begins another run" if kind == "run" else where
+            msg = f"{path}: holds more than one run, or lines behind its end ({where}); give each run a file of its own"
+            raise UsageError(msg)
+        if kind == "run":
+            run = line
+        elif kind == "summary":
+            ended = number
+        yield number, line
 
 
 class _Lines:

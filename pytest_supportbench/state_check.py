@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args, get_origin
 
-from pydantic import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError
 
 from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.findings import suggestion
@@ -41,9 +41,11 @@ def check_state(state: type[State]) -> None:
 def check_record(record: type[Record]) -> None:
     """Raise `ToolsetError` where ``owners``, ``hidden`` and their like do not name fields of the record.
 
-    So does an ``observation_part`` that does not exist.
+    So does an ``observation_part`` that does not exist, and a field that could be changed in place.
     """
     known = record.model_fields
+    for name, field in known.items():
+        _refuse_mutable(record, name, field.annotation)
     part: Any = record.observation_part
     if part is not None and part not in get_args(Part):
         close = suggestion(str(part), get_args(Part), "parts")
@@ -66,3 +68,28 @@ def check_record(record: type[Record]) -> None:
                 also = f"; its fields are {', '.join(known)}" if close.startswith("did you mean") else ""
                 msg = f"{where} names {name!r}, which is no field of it; {close}{also}"
                 raise ToolsetError(msg)
+
+
+_FROZEN: Final[dict[type, str]] = {
+    list: "tuple[…, ...]",
+    set: "frozenset[…]",
+    dict: "Mapping[…, …], which no tool writes into",
+    bytearray: "bytes",
+}
+
+
+def _refuse_mutable(record: type[Record], name: str, annotation: Any) -> None:
+    """Refuse what a tool could change in place: no check would see it, and the next trial would begin with it."""
+    kind = get_origin(annotation) or annotation
+    where = f"the record {record.__name__}: the field {name!r}"
+    if isinstance(kind, type) and kind in _FROZEN:
+        msg = (
+            f"{where} holds a {kind.__name__}, which can be changed in place; annotate it as {_FROZEN[kind]}"
+        )
+        raise ToolsetError(msg)
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and not kind.model_config.get("frozen"):
+        remedy = "give it model_config = ConfigDict(frozen=True)"
+        msg = f"{where} holds a {kind.__name__}, which can be changed in place; {remedy}"
+        raise ToolsetError(msg)
+    for part in get_args(annotation):
+        _refuse_mutable(record, name, part)

@@ -30,6 +30,7 @@ PYTEST_GROUP = {
     "settings",
     "sharding",
     "shown",
+    "stopping",
     "upcoming",
 }
 ALLOWED = {"cli": {"bundled_run"}}  # `supportbench run` starts pytest, inside that command only

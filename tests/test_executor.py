@@ -27,6 +27,26 @@ def test_values_and_errors_belong_to_the_future():
     executor.shutdown()
 
 
+def test_calls_wait_where_the_system_gives_no_more_threads(monkeypatch):
+    """Nothing is lost, and nothing raised, but where there is no thread at all."""
+    start, left = threading.Thread.start, [2]
+
+    def scarce(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    executor = DaemonExecutor(50)
+    futures = [executor.submit(time.sleep, 0.01) for _ in range(20)]
+    assert [future.result(5) for future in futures] == [None] * 20
+    executor.shutdown()
+
+    with pytest.raises(RuntimeError, match="thread"):
+        DaemonExecutor(2).submit(print)
+
+
 def test_no_more_threads_run_than_allowed():
     """The bound holds however much is queued, and threads are made only when needed."""
     executor = DaemonExecutor(3, name="bound")

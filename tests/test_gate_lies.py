@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import shutil
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import scipy.stats
@@ -13,9 +16,8 @@ import statsmodels.stats.api
 from projects import agent, last_run, project, scenario, start, suite
 
 from pytest_supportbench.cli import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pytest_supportbench.errors import ToolsetError
+from pytest_supportbench.loading import load_suite
 
 PRELOADED = (scipy.stats, statsmodels.stats.api)
 """numpy cannot be loaded twice in one process, and pytester forgets what a run in this process loaded."""
@@ -606,3 +608,31 @@ def test_an_agent_that_kills_its_worker_has_one_verdict(blessed, pytester, monke
     assert "supportbench gate: FAILED" in out
     assert summary(pytester).startswith("**FAILED")
     assert last_run(pytester).summary["exit_status"] == 1
+
+
+def test_other_tools_make_another_suite(pytester, plain):
+    """What a suite's own tools do is a part of it: with others the agent is not blamed for what they did."""
+    folder = pytester.path / "telecom"
+    shutil.copytree(Path(__file__).parent.parent / "examples" / "telecom-yaml", folder)
+    plain("telecom", "--supportbench-agent=oracle", TRIALS, "--supportbench-results=before.jsonl")
+    assert main(["baseline", "set", "before.jsonl", "baseline.json"]) == 0
+    tools = folder / "tools.yaml"
+    text = tools.read_text(encoding="utf-8")
+    tools.write_text(text.replace("set: {status: blocked}", "set: {status: active}"), encoding="utf-8")
+    assert text != tools.read_text(encoding="utf-8")
+
+    result = plain("telecom", "--supportbench-agent=oracle", TRIALS, "--supportbench-baseline=baseline.json")
+
+    assert "INCONCLUSIVE" in verdict(result)
+    with pytest.raises(ToolsetError, match="other files here"):
+        pickle.loads(_packed_with(tools, text, folder))
+
+
+def _packed_with(tools: Path, text: str, folder: Path) -> bytes:
+    """Return a suite as it travels to a worker, where the tools are not these."""
+    other = tools.read_text(encoding="utf-8")
+    tools.write_text(text, encoding="utf-8")
+    data = pickle.dumps(load_suite(folder / "suite.yaml"))
+    assert pickle.loads(data).toolset_sha256
+    tools.write_text(other, encoding="utf-8")
+    return data

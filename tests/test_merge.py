@@ -213,7 +213,10 @@ def test_what_is_no_part_of_the_counts_is_kept_and_stays_none(shards, tinybench)
 def test_the_run_began_with_its_first_shard(shards):
     """Whichever shard began first, its time is the run's, and begins its id."""
     rewrite(shards[2], changed("started", to="2020-01-02T03:04:05+00:00"))
-    rewrite(shards[2], changed("run", to="20200102T030405Z-abcdef"))
+    rewrite(
+        shards[2],
+        lambda lines: [line.update(run="20200102T030405Z-abcdef") for line in (lines[0], lines[-1])],
+    )
     assert merge(*shards, "--out", "merged.jsonl") == 0
     run = read_run(Path("merged.jsonl")).run
     assert run["started"] == "2020-01-02T03:04:05+00:00"
@@ -373,8 +376,27 @@ def test_two_shards_in_one_file_are_no_shard(shards, capsys):
     """Files that were put together by hand do not add up."""
     text = shards[0].read_text("utf-8") + shards[1].read_text("utf-8")
     shards[1].write_text(text, "utf-8")
-    assert merge(*shards[1:], "--out", "merged.jsonl") == 11
-    assert "its episodes do not add up to its summary" in capsys.readouterr().out
+    assert merge(*shards[1:], "--out", "merged.jsonl") == 4
+    assert "two.jsonl: holds more than one run, or lines behind its end (line " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["another run line", "the closing line twice", "the end of another run"])
+def test_a_file_of_two_runs_is_no_results_file(shards, capsys, what):
+    """What was put together by hand is refused: which agent its episodes are of could not be told."""
+    lines = shards[0].read_text("utf-8").splitlines()
+    other = shards[1].read_text("utf-8").splitlines()
+    if what == "another run line":
+        lines.append(other[0])
+    elif what == "the closing line twice":
+        lines.append(lines[-1])
+    else:
+        end = json.loads(lines[-1])
+        lines[-1] = json.dumps({**end, "run": "another"})
+    shards[0].write_text("\n".join(lines) + "\n", "utf-8")
+    assert main(["compare", str(shards[0]), str(shards[0])]) != 0
+    told = "".join(capsys.readouterr())
+    assert "one.jsonl: holds more than one run, or lines behind its end (line " in told
+    assert "give each run a file of its own" in told
 
 
 def test_wrong_usage_is_told_apart(tinybench, shards, capsys):

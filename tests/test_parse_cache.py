@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,12 @@ def test_another_suite_is_another_matter(tmp_path: Path, checked: list[str]) -> 
 
 @pytest.mark.parametrize("toolset", ["declared", "python"])
 def test_a_toolset_that_changed_is_another_matter_too(
-    tmp_path: Path, checked: list[str], toolset: str
+    tmp_path: Path, checked: list[str], toolset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A scenario is known to fit a declaration in YAML while that is the same; of Python nothing is known."""
     examples = Path(__file__).parent.parent / "examples"
+    for module in ("airline_tools", "airline_records"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     origin = examples / ("telecom-yaml" if toolset == "declared" else "airline")
     folder = tmp_path / "suite"
     shutil.copytree(origin, folder)
@@ -208,6 +211,22 @@ def test_what_is_not_as_it_was_kept_is_passed_over(tmp_path: Path, change: str) 
     database.close()
 
     assert ParseCache(tmp_path).get(b"x" * 50) is None
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE scenarios", "ALTER TABLE scenarios RENAME data TO text"])
+def test_a_table_that_is_another_is_made_anew(tmp_path: Path, change: str) -> None:
+    cache = ParseCache(tmp_path)
+    cache.put(b"x" * 50, _packed({"a": 1}))
+    cache.close()
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(change)
+    database.close()
+
+    cache = ParseCache(tmp_path)
+    assert cache.get(b"x" * 50) is None
+    cache.put(b"x" * 50, _packed({"a": 1}))
+    cache.close()
+    assert ParseCache(tmp_path).get(b"x" * 50) == _packed({"a": 1})
 
 
 def test_another_reader_does_not_believe_it(tmp_path: Path) -> None:

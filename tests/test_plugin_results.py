@@ -278,6 +278,32 @@ def test_an_interrupt_keeps_results_and_exits_with_two(pytester):
     assert "Exception" not in err
 
 
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [
+        ("raise KeyboardInterrupt", 2, "second"),
+        ("pytest.exit('enough', returncode=0)", 0, "only"),
+    ],
+    ids=["a second Ctrl-C while pytest tells of the first", "an exit that calls itself a success"],
+)
+def test_a_run_that_was_cut_short_is_no_whole_one(pytester, ending, status, said):
+    """However it was cut, its closing line says that it was, and nobody can make a baseline of it."""
+    project(pytester, range(1, 8))
+    second = "    raise KeyboardInterrupt\n" if said == "second" else "    pass\n"
+    pytester.makeconftest(
+        "import pytest\n\n"
+        f"def pytest_runtest_logfinish(nodeid):\n    if 'TB-003' in nodeid:\n        {ending}\n\n"
+        f"def pytest_keyboard_interrupt(excinfo):\n{second}"
+    )
+    pytester.runpytest_subprocess(agent("good"), "--supportbench-results=run.jsonl")
+    run = read_run(pytester.path / "run.jsonl")
+    assert (run.summary["stopped_early"], run.summary["exit_status"]) == (True, status)
+    assert run.summary["episodes"] == 3
+    refused = pytester.run("supportbench", "baseline", "set", "run.jsonl", "base.json")
+    assert refused.ret != 0
+    assert not (pytester.path / "base.json").exists()
+
+
 def test_a_worker_that_dies_loses_its_own_episode_only(pytester, plain):
     """An agent that ends its worker's process fails that item; every other episode is kept."""
     project(pytester, range(1, 7), agents=SLOW)

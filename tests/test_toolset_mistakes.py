@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import types
 from typing import Any
 
 import pytest
@@ -161,6 +162,24 @@ def test_the_toolset_that_all_mistakes_are_made_in_has_none(tmp_path):
         ),
         (("hidden: ClassVar", "hidden: frozenset[str]"), "class Lamps", "write hidden: ClassVar = "),
         (("dict[str, Lamp] = {}", "list[Lamp] = []"), "class Lamps", "'lamps' is no table"),
+        (
+            ("lit: bool = False", "lit: bool = False\n    seen: list[str] = []"),
+            "class Lamps",
+            "the record Lamp: the field 'seen' holds a list, which can be changed in place; annotate it as tuple[",
+        ),
+        (
+            ("lit: bool = False", "lit: bool = False\n    seen: tuple[dict[str, int], ...] | None = None"),
+            "class Lamps",
+            "the field 'seen' holds a dict, which can be changed in place; annotate it as Mapping[",
+        ),
+        (
+            (
+                "lit: bool = False",
+                "lit: bool = False\n    of: __import__('crowd_of_bulbs').Bulb | None = None",
+            ),
+            "class Lamps",
+            "the field 'of' holds a Bulb, which can be changed in place; give it model_config = ConfigDict(",
+        ),
         (("class House", "class House House"), "class House House", "cannot be imported (SyntaxError: "),
         (("class House", "1 / 0\nclass House"), "1 / 0", "(ZeroDivisionError: division by zero); mend it"),
         (("class House", "raise SystemExit(3)\nclass House"), "raise", "(SystemExit: 3); mend it"),
@@ -197,8 +216,11 @@ def test_the_toolset_that_all_mistakes_are_made_in_has_none(tmp_path):
         ),
     ],
 )
-def test_a_mistake_of_the_author_is_one_problem_at_its_line(tmp_path, change, line, message):
+def test_a_mistake_of_the_author_is_one_problem_at_its_line(tmp_path, change, line, message, monkeypatch):
     """Whatever the author's module does when imported, made or used becomes one line that an editor can open."""
+    bulbs = types.ModuleType("crowd_of_bulbs")
+    bulbs.__dict__["Bulb"] = type("Bulb", (BaseModel,), {"__module__": "crowd_of_bulbs"})
+    monkeypatch.setitem(sys.modules, "crowd_of_bulbs", bulbs)
     problems, module = checked(tmp_path, change)
     assert len(problems) == 1, problems
     assert problems[0].path == str(module)

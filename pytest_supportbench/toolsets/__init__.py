@@ -13,6 +13,7 @@ from pytest_supportbench.errors import ToolsetError
 from pytest_supportbench.findings import Finding, suggestion
 from pytest_supportbench.state import State
 from pytest_supportbench.toolset import Toolset
+from pytest_supportbench.toolset_code import YAML_FILES
 from pytest_supportbench.toolsets.declaration_error import DeclarationError
 
 __all__ = ["resolve"]
@@ -39,7 +40,7 @@ def resolve(value: str | dict[str, Any], base: Path, registered: Collection[str]
         from pytest_supportbench.toolsets.saas import SaasToolset  # noqa: PLC0415 - other toolsets do without it
 
         return SaasToolset
-    if value.endswith((".yaml", ".yml")):
+    if value.endswith(YAML_FILES):
         return resolve(_mapping(base / value), base)
     module_name, colon, class_name = value.partition(":")
     if not colon or not all(part.isidentifier() for part in (*module_name.split("."), class_name)):

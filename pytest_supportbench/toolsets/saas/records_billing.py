@@ -3,6 +3,7 @@
 Each declares ``currency`` before its amounts, so that amounts are checked against the currency's digits.
 """
 
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -26,7 +27,7 @@ class Plan(Record):
     currency: Currency
     amount: Amount
     interval: Literal["month", "year"] = "month"
-    limits: dict[str, str] = Field(default_factory=dict)
+    limits: Mapping[str, str] = Field(default_factory=dict)
 
 
 class Billing(Record):
