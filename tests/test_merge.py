@@ -213,14 +213,14 @@ def test_what_is_no_part_of_the_counts_is_kept_and_stays_none(shards, tinybench)
 def test_the_run_began_with_its_first_shard(shards):
     """Whichever shard began first, its time is the run's, and begins its id."""
     rewrite(shards[2], changed("started", to="2020-01-02T03:04:05+00:00"))
-    rewrite(shards[2], renamed)
+    rewrite(shards[2], of_another_id)
     assert merge(*shards, "--out", "merged.jsonl") == 0
     run = read_run(Path("merged.jsonl")).run
     assert run["started"] == "2020-01-02T03:04:05+00:00"
     assert run["run"].startswith("20200102T030405Z-merged-")
 
 
-def renamed(lines: Any) -> None:
+def of_another_id(lines: Any) -> None:
     """Give a run another id, where it begins and where it ends."""
     for line in (lines[0], lines[-1]):
         line["run"] = "20200102T030405Z-abcdef"
