@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_supportbench.protocol import ToolEntry, ToolFailure
 from pytest_supportbench.scenario import FaultKind
@@ -14,8 +13,7 @@ from pytest_supportbench.tools import Effect
 Status: TypeAlias = Literal["ok", "partial", "error", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One difference between two states.
 
     ``field`` is ``None`` where a whole record was created (``before`` is ``None``) or removed (``after`` is).
@@ -35,13 +33,13 @@ class Change:
         return f"{self.table}.{self.id}" + (f".{self.field}" if self.field else "")
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """One executed or refused tool call, as it is scored and stored.
 
     ``number`` and ``turn`` count from 1. ``committed`` says that a write's effect is in the state, whether or not
     the agent saw it succeed; ``replayed`` that an idempotency key returned an earlier result. ``owners`` has, for
-    each record touched, the subjects whom it belongs to.
+    each record touched, the subjects whom it belongs to. (A tuple, since a frozen dataclass of so many fields takes
+    seven times as long to make.)
     """
 
     number: int

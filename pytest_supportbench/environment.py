@@ -7,12 +7,11 @@ records. Tools enforce what is possible, never what is allowed: judging is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pytest_supportbench.calls import CallRecord, Change, Status, differences, strings_in
 from pytest_supportbench.errors import ToolsetError
@@ -23,6 +22,7 @@ from pytest_supportbench.state import State, Tables
 from pytest_supportbench.suite import Article, Policy
 from pytest_supportbench.tools import Context, ToolError, ToolSpec, argument_problem, shown
 from pytest_supportbench.toolset import Toolset
+from pytest_supportbench.validation import models_in
 
 SECONDS_PER_CALL: Final = 1
 SECONDS_PER_TIMEOUT: Final = 30
@@ -55,6 +55,7 @@ class Environment:
         self._faults = FaultPlan(faults)
         self._replays: dict[tuple[str, str], tuple[dict[str, Any], CallRecord]] = {}
         self._owned = [table for table in state.tables.values() if table]
+        self._owners_by_id: dict[str, frozenset[tuple[str, ...]]] = {}
         self.before: Final = state.tables
         self._last = self.before
         self.calls: list[CallRecord] = []
@@ -107,7 +108,7 @@ class Environment:
 
     def renumber(self, changed: Callable[[int], int]) -> None:
         """Have calls belong to other turns; ``changed`` returns the new number of a turn."""
-        self.calls[:] = [replace(call, turn=changed(call.turn)) for call in self.calls]
+        self.calls[:] = [call._replace(turn=changed(call.turn)) for call in self.calls]
 
     def _execute(self, call: ToolCall, turn: int, number: int, problem: str) -> CallRecord:
         base: dict[str, Any] = {
@@ -186,7 +187,7 @@ class Environment:
             self._replays[spec.name, key] = (body, record)
         if fault is not None and fault.kind == "timeout":
             lost = failure(fault, _request_id(record.number))
-            return replace(record, status="error", result=None, error=lost)
+            return record._replace(status="error", result=None, error=lost)
         return record
 
     def _with_fault(
@@ -225,6 +226,8 @@ class Environment:
     def _checked_changes(self, spec: ToolSpec) -> tuple[Change, ...]:
         """Return what the call changed since the last one, and keep the state as it is now."""
         tables = self._state.tables
+        if spec.effect == "reads" and _equal_by_value(type(self._state)) and tables == self._last:
+            return ()  # compared in one go, where no change is to be expected
         changes = differences(self._last, tables)
         if changes:
             if spec.effect == "reads":
@@ -237,12 +240,17 @@ class Environment:
         """Return the owners of every record that one of the argument values names by id."""
         found: set[tuple[str, ...]] = set()
         for value in strings_in(values):
-            for table in self._owned:
-                record = table.get(value)
-                if record is not None and record.owners:
-                    found.add(tuple(sorted(record.subjects())))
-        found.discard(())
+            owners = self._owners_by_id.get(value)
+            if owners is None:
+                owners = self._owners_by_id[value] = self._owners_of_id(value)
+            found |= owners
         return tuple(sorted(found))
+
+    def _owners_of_id(self, value: str) -> frozenset[tuple[str, ...]]:
+        named = (
+            record for table in self._owned if (record := table.get(value)) is not None and record.owners
+        )
+        return frozenset(tuple(sorted(owners)) for record in named if (owners := record.subjects()))
 
 
 @lru_cache(maxsize=256)
@@ -250,6 +258,16 @@ def _permitted(toolset: Any, names: tuple[str, ...]) -> tuple[Mapping[str, ToolS
     """Return those tools and how agents see them, in the toolset's order, which tells nothing of the case."""
     specs = {name: spec for name, spec in toolset.specs.items() if name in names}
     return specs, tuple(spec.info for spec in specs.values())
+
+
+@lru_cache(maxsize=256)
+def _equal_by_value(state: type[State]) -> bool:
+    """Tell whether records of these tables are equal only where all their fields are: no class says otherwise."""
+    return all(
+        model.__eq__ is BaseModel.__eq__
+        for field in state.model_fields.values()
+        for model in models_in(field.annotation)
+    )
 
 
 def _unfit(base: dict[str, Any], problem: str) -> CallRecord:

@@ -59,11 +59,14 @@ class Record(BaseModel):
     def subjects(self) -> frozenset[str]:
         """Return the ids of the subjects whom this record belongs to; empty for what belongs to nobody."""
         found: list[str] = []
+        values = self.__dict__
         for name in self.owners:
-            value = self.__dict__[name]
-            if isinstance(value, tuple | list | frozenset):
+            value = values[name]
+            if not value:
+                continue
+            if not isinstance(value, str) and isinstance(value, tuple | list | frozenset):
                 found.extend(value)
-            elif value:
+            else:
                 found.append(value)
         return frozenset(found)
 

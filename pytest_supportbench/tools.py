@@ -113,8 +113,9 @@ class ToolSpec:
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments as the tool takes them, defaults filled in. Raises pydantic's `ValidationError`."""
-        values = self._model.__pydantic_validator__.validate_python(arguments)
-        return {key: getattr(values, key) for key in self.names}
+        checked = self._model.__pydantic_validator__.validate_python(arguments)
+        values: dict[str, Any] = checked.__dict__
+        return values
 
 
 def _no_schema(name: str, error: PydanticUserError | PydanticUndefinedAnnotation) -> ToolsetError:
