@@ -125,6 +125,8 @@ def strings_in(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
             yield value
+        elif value is None or isinstance(value, int | float):  # quicker told than that it is no mapping
+            continue
         elif isinstance(value, Mapping):
             yield from strings_in(value.values())
         elif isinstance(value, list | tuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from pytest_supportbench.customer import MAX_SIMULATED, CustomerBrief, ScriptedCustomer
@@ -149,7 +148,7 @@ class Conversation:
         if asks:
             over = answer is None
         delivered = asks or over
-        self._turns[-1] = replace(record, delivered=delivered, customer_reply=answer, simulated=simulated)
+        self._turns[-1] = record._replace(delivered=delivered, customer_reply=answer, simulated=simulated)
         self._transcript.append(
             AgentEntry(
                 action=turn.action,
@@ -193,7 +192,7 @@ class Conversation:
         return [*told, Message(role="agent", message=turn.message)]
 
     def _take_invalid(self, reason: str, raw: object, record: TurnRecord) -> None:
-        self._turns.append(replace(record, invalid=reason, excerpt=excerpt(raw)))
+        self._turns.append(record._replace(invalid=reason, excerpt=excerpt(raw)))
         if self._invalid_used or self._replies >= self._limits.max_turns:
             self.ending = "invalid_reply"
             return

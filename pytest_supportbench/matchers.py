@@ -46,7 +46,7 @@ def mismatch(expected: MatcherValue, actual: object, lookup: Lookup | None = Non
     and trimmed, numbers and plain numerals (``"25.0"``, not ``"025"``) as exact decimals, ISO dates and
     instants as points in time, lists by item, mappings by key. A boolean never equals a number. Never raises.
     """
-    if isinstance(expected, MatcherSpec):
+    if not isinstance(expected, str) and isinstance(expected, MatcherSpec):
         return _spec(expected, actual, lookup)
     if actual is ABSENT:
         return None if expected is None else f"expected {_show(expected)}, got nothing"
@@ -305,7 +305,7 @@ _FORMS: Final[dict[str, Callable[[MatcherSpec, object, Lookup | None], str | Non
 
 def describe(expected: MatcherValue) -> str:
     """Return a literal or a matcher in a few words, for a check's ``expected``."""
-    if not isinstance(expected, MatcherSpec):
+    if isinstance(expected, str) or not isinstance(expected, MatcherSpec):
         return _show(expected)
     given = expected.model_fields_set
     if "approx" in given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pytest_supportbench.calls import CallRecord, Change
 from pytest_supportbench.faults import FaultReached
@@ -27,8 +27,7 @@ class Limits:
     max_chars: int = MAX_CHARS
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
+class TurnRecord(NamedTuple):
     """One reply of the agent.
 
     ``turn`` is ``None`` where the reply did not parse; then ``invalid`` says why and ``excerpt`` has its

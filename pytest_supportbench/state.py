@@ -110,7 +110,7 @@ class State(BaseModel):
 
     def snapshot(self) -> Tables:
         """Return a copy of the tables that later writes do not reach (records themselves are frozen)."""
-        return {name: dict(table) for name, table in self.tables.items()}
+        return {name: table.copy() for name, table in self.tables.items()}
 
     def restore(self, snapshot: Tables) -> None:
         """Put the tables back to a snapshot."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.protocol import AgentEntry, Entry, Step, ToolCall, ToolEntry, Turn
@@ -30,7 +28,7 @@ class Steps:
         record = self._turns[place - 1]
         assert record.turn is not None
         turn = with_calls(record.turn, *record.turn.tool_calls, call)
-        self._turns[place - 1] = replace(record, turn=turn)
+        self._turns[place - 1] = record._replace(turn=turn)
         return entry
 
     def _place(self, step: Step | None) -> int:
@@ -44,7 +42,7 @@ class Steps:
         place = min(later, default=len(self._turns) + 1)
         self._turns[place - 1 :] = [
             TurnRecord(place, Turn(message=step.draft if step else ""), live=True),
-            *(replace(record, number=record.number + 1) for record in self._turns[place - 1 :]),
+            *(record._replace(number=record.number + 1) for record in self._turns[place - 1 :]),
         ]
         self._environment.renumber(lambda turn: turn + (turn >= place))
         self._places = {number: turn + (turn >= place) for number, turn in self._places.items()}
@@ -63,7 +61,7 @@ class Steps:
         record = self._turns[place - 1]
         assert record.turn is not None
         if record.turn.message or place < len(self._turns):
-            self._turns[place - 1] = replace(record, turn=Turn(message=record.turn.message))
+            self._turns[place - 1] = record._replace(turn=Turn(message=record.turn.message))
         else:
             self._turns.pop()
         last = len(self._turns) + 1

@@ -7,7 +7,7 @@ from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.records import Episode
 from pytest_supportbench.scoring.assignment import Assignment, assign, informing
 from pytest_supportbench.scoring.context import Judgement
-from pytest_supportbench.scoring.escalation import score_escalation
+from pytest_supportbench.scoring.escalation import classify, score_escalation
 from pytest_supportbench.scoring.explanation import score_explanation
 from pytest_supportbench.scoring.model import (
     Basis,
@@ -66,9 +66,9 @@ def escalation_class(bound: BoundScenario, episode: Episode) -> EscalationClass:
     if len(bound.scenario.expected) > 1 or not any(call.handoff and call.committed for call in episode.calls):
         return score_episode(bound, episode).escalation_class
     alternative = bound.scenario.expected[0]
-    assignment = _assigned(bound, episode, alternative)
-    judged = Judgement(bound, episode, alternative, assignment, Reading(""))
-    return score_escalation(judged, resolved=False)[1]
+    routed = alternative.escalation == "must"
+    assignment = _assigned(bound, episode, alternative) if routed else Assignment((), (), ())
+    return classify(Judgement(bound, episode, alternative, assignment, Reading("")), resolved=False)
 
 
 def _score(bound: BoundScenario, episode: Episode, alternative: Alternative, told: Reading) -> Score:

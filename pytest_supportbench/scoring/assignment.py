@@ -9,6 +9,7 @@ from typing import Any, Final
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, RequiredCall
 from pytest_supportbench.matchers import ABSENT, args_mismatch, mismatch
+from pytest_supportbench.scoring.once import once
 from pytest_supportbench.tools import ToolSpec
 
 MAX_STEPS: Final = 5_000
@@ -16,7 +17,7 @@ MAX_STEPS: Final = 5_000
 _ALWAYS_FREE: Final = frozenset({"idempotency_key"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assignment:
     """The best assignment: as many required calls met as possible, in the required order if that can be.
 
@@ -28,10 +29,10 @@ class Assignment:
     met: tuple[CallRecord | None, ...]
     out_of_order: tuple[int, ...]
 
-    @property
+    @once
     def consumed(self) -> frozenset[int]:
         """The numbers of the calls that meet a required one."""
-        return frozenset(call.number for call in self.met if call is not None)
+        return frozenset([call.number for call in self.met if call is not None])
 
     def lookup(self, reference: str) -> Any:
         """Return the value that a ``same_as`` means, such as ``look.result.request_id``; raises `KeyError`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.patterns import later
@@ -71,7 +72,13 @@ _MAIL: Final = later(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 def fields_changed(names: Iterable[str]) -> frozenset[str]:
     """Return the details that the names of changed fields stand for (``payout_account``); empty where none is known."""
-    return frozenset(_FIELDS[part] for name in names for part in name.lower().split("_") if part in _FIELDS)
+    return frozenset([detail for name in names for detail in _details(name)])
+
+
+@lru_cache(maxsize=1024)
+def _details(name: str) -> tuple[str, ...]:
+    """Return the details that one field's name stands for; toolsets have few names."""
+    return tuple([_FIELDS[part] for part in name.lower().split("_") if part in _FIELDS])
 
 
 def fields_named(named: str, rest: str, language: str, *, subject: bool) -> frozenset[str]:

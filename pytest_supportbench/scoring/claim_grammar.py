@@ -96,7 +96,25 @@ class Said(NamedTuple):
     earlier: bool = False
 
 
-def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
+class Cues(NamedTuple):
+    """What may matter in any sentence of a text: a sentence has no cue that the text has not."""
+
+    says: tuple[tuple[str, re.Pattern[str], Deed], ...]
+    promised: bool
+    compounds: tuple[tuple[str, str], ...]
+
+
+def cues_in(lower: str, language: str) -> Cues:
+    """Return the cues of a lower-case text, which are looked for once and not in every sentence."""
+    lexicon = LEXICONS[language]
+    return Cues(
+        tuple([say for say in lexicon.says if say[0] in lower]),
+        any(map(lower.__contains__, lexicon.promise_cues)),
+        tuple([compound for compound in _COMPOUNDS if compound[0] in lower]),
+    )
+
+
+def deeds_said(given: Sentence, language: str, cues: Cues) -> Iterator[Said]:
     """Yield the deeds that a lower-case sentence, no question, claims as done or under way.
 
     Offers, intentions, denials, conditions, policies and what others said or did are none.
@@ -104,15 +122,15 @@ def deeds_said(given: Sentence, language: str) -> Iterator[Said]:
     lexicon, sentence = LEXICONS[language], given.text
     spoken = [
         (match, deed)
-        for cue, pattern, deed in lexicon.says
+        for cue, pattern, deed in cues.says
         if cue in sentence and (match := pattern.search(sentence))
     ]
     promised = None
-    if any(map(sentence.__contains__, lexicon.promise_cues)):
+    if cues.promised and any(map(sentence.__contains__, lexicon.promise_cues)):
         promised = lexicon.promises.search(sentence)
     if not spoken and promised is None and VERBS[language].isdisjoint(given.words):
         return
-    for compound, joined in _COMPOUNDS:
+    for compound, joined in cues.compounds:
         sentence = sentence.replace(compound, joined)
     parsed = given.parsed if sentence == given.text else read(sentence)
     clauses = Clauses(lexicon, language, parsed)
@@ -147,7 +165,7 @@ def _spoken(clauses: Clauses, match: re.Match[str], deed: Deed) -> Iterator[Said
         yield Said(deed, begin, match.end(), begin, match.end(), mine, now, earlier)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reader:
     """Reads the verbs of one sentence (by their places) from left to right."""
 

@@ -24,7 +24,7 @@ _JUST_NOW: Final = {("acabo", "de"), ("acabamos", "de"), ("viens", "de"), ("veno
 _ABLE: Final = frozenset({"was", "were", "been", "managed"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Clauses:
     """The words of one sentence, read with the lexicon of its language."""
 

@@ -13,12 +13,13 @@ from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.records import Episode
 from pytest_supportbench.scenario import Scenario
 from pytest_supportbench.scoring.assignment import Assignment
+from pytest_supportbench.scoring.once import once
 from pytest_supportbench.scoring.reading import Reading
 from pytest_supportbench.scoring.text import tokens
 from pytest_supportbench.tools import ToolSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgement:
     """What a dimension's scorer looks at; ``told`` is all that was delivered, joined by blank lines."""
 
@@ -28,17 +29,17 @@ class Judgement:
     assignment: Assignment
     told: Reading
 
-    @property
+    @once
     def scenario(self) -> Scenario:
         """The scenario as its file says."""
         return self.bound.scenario
 
-    @property
+    @once
     def specs(self) -> Mapping[str, ToolSpec]:
         """Every tool of the toolset, permitted or not."""
         return self.bound.suite.toolset.specs
 
-    @property
+    @once
     def authorised(self) -> frozenset[str]:
         """The subjects whom this customer may act for or ask about."""
         customer = self.bound.scenario.customer
@@ -49,6 +50,8 @@ class Judgement:
 
         Their answer to that reply is no part of it: what the agent says first, no echo excuses.
         """
+        if turn in self._customer_words:
+            return self._customer_words[turn]
         customer = self.bound.scenario.customer
         words = [entry.message for entry in customer.history if entry.role == "customer"]
         words.append(customer.message)
@@ -57,7 +60,12 @@ class Judgement:
             for record in self.episode.turns
             if record.customer_reply and record.number < turn
         ]
-        return "\n".join(words)
+        said = self._customer_words[turn] = "\n".join(words)
+        return said
+
+    @once
+    def _customer_words(self) -> dict[int, str]:
+        return {}
 
     def reading_of(self, message: str) -> Reading:
         """Return the reading of a message, shared by all scorers where it is the only one."""
@@ -70,10 +78,10 @@ class Judgement:
         texts = [policy.text for policy in self.bound.suite.suite.policies if policy.id in shown]
         return " | ".join(" ".join(tokens(text)) for text in texts)
 
-    @property
+    @once
     def handoffs(self) -> tuple[CallRecord, ...]:
         """The committed calls of hand-off tools."""
-        return tuple(call for call in self.episode.calls if call.handoff and call.committed)
+        return tuple([call for call in self.episode.calls if call.handoff and call.committed])
 
     def lookup(self, reference: str) -> Any:
         """Return the value that a ``same_as`` means, such as ``look.result.request_id``; raises `KeyError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
-from pytest_supportbench.scoring.phrases import contains_phrase
+from pytest_supportbench.scoring.phrases import contains_phrase, find_in_folded
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.text import Sentence, fold, fold_phrase, listed
 from pytest_supportbench.scoring.values import comparison, has_phone, has_words, is_phone
@@ -118,11 +118,11 @@ def _gives_away(heard: Reading, phrase: str, language: str, customer_words: str)
     for sentence in heard.sentences:
         if sentence.question and not value:
             continue
-        match = contains_phrase(sentence.text, phrase, language)
+        match = find_in_folded(sentence.folded, phrase, language)
         while match is not None:
             if value or not _is_withheld(sentence, match.start):
                 return True
-            match = contains_phrase(sentence.text, phrase, language, start=match.end)
+            match = find_in_folded(sentence.folded, phrase, language, start=match.end)
     return False
 
 

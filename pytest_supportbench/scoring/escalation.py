@@ -12,7 +12,7 @@ def score_escalation(judged: Judgement, *, resolved: bool) -> tuple[DimensionSco
 
     ``resolved`` says whether resolution passed: without it there is no correct autonomy to speak of.
     """
-    kind = _classify(judged, resolved=resolved)
+    kind = classify(judged, resolved=resolved)
     expected = {
         "must": "a hand-off",
         "must_not": "no hand-off, and the case resolved",
@@ -59,7 +59,8 @@ def _claims_only(judged: Judgement) -> bool:
     return judged.bound.suite.suite.action_class(judged.episode.action) == "escalate"
 
 
-def _classify(judged: Judgement, *, resolved: bool) -> EscalationClass:
+def classify(judged: Judgement, *, resolved: bool) -> EscalationClass:
+    """Return the class alone; where a hand-off went matters only if there must be one."""
     handed_off = bool(judged.handoffs)
     if judged.alternative.escalation == "either":
         return "either"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.money import Found, FoundDate, find_ids
-from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase
+from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase, find_in_folded
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.standing import contradicting, is_denied, is_stated
 from pytest_supportbench.scoring.text import listed
@@ -86,7 +86,7 @@ def _of(must: MustState, heard: Reading, language: str) -> Reading:
     texts = [
         sentence.text
         for sentence in heard.sentences
-        if any(contains_phrase(sentence.text, phrase, language) for phrase in must.about)
+        if any(find_in_folded(sentence.folded, phrase, language) for phrase in must.about)
     ]
     return Reading("\n\n".join(texts))
 

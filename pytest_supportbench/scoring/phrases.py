@@ -18,7 +18,7 @@ from pytest_supportbench.scoring.settings import (
 from pytest_supportbench.scoring.text import Sentence, Words, fold, fold_phrase, inside, listed, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "SUPPORTED_CLAIM_LANGUAGES",
@@ -27,6 +27,8 @@ __all__ = [
     "affirmed",
     "contains_phrase",
     "detect_language",
+    "find_in_folded",
+    "first_affirmed",
     "negated",
     "tokens",
 ]
@@ -77,6 +79,8 @@ CONDITIONS: Final[dict[str, frozenset[str]]] = {
     "nl": frozenset(listed("als zodra indien of zou zouden tenzij")),
 }
 """Words that make their clause hypothetical."""
+_UNDOING: Final = {language: NEGATIONS[language] | CONDITIONS[language] for language in NEGATIONS}
+"""Words without which nothing in a sentence is denied or hypothetical."""
 
 _NEGATION_FOLLOWS: Final = frozenset({"de", "fr", "nl"})
 _EXCEPTS: Final = frozenset(
@@ -128,7 +132,12 @@ def contains_phrase(text: str, phrase: str, language: str, *, start: int = 0) ->
     Case, Unicode form, kind of apostrophe and white space do not matter. In languages written without spaces
     any place will do.
     """
-    wanted, folded = fold_phrase(phrase), fold(text)
+    return find_in_folded(fold(text), phrase, language, start=start)
+
+
+def find_in_folded(folded: str, phrase: str, language: str, *, start: int = 0) -> Match | None:
+    """Return what `contains_phrase` does for a text that is folded already."""
+    wanted = fold_phrase(phrase)
     if not wanted or wanted not in folded:
         return None
     return next(_occurrences(folded, wanted, language, start), None)
@@ -181,11 +190,9 @@ def affirmed(
         places = [place for place in places if not inside(read.quoted, place.start, place.end)]
     if not places:
         return False
-    denials = NEGATIONS.get(language, NEGATIONS["en"]) | CONDITIONS.get(language, CONDITIONS["en"])
+    denials = _UNDOING.get(language, _UNDOING["en"])
     simple = unless <= SETTINGS
-    negates = not NEGATIONS.get(language, NEGATIONS["en"]).isdisjoint(tokens(phrase))
-    own = _DOUBLED.get(language, frozenset()) if negates else frozenset[str]()
-    manner = _Manner(language, unless, own)
+    manner: _Manner | None = None
     remaining = iter(places)
     place = next(remaining, None)
     for sentence in read.sentences:
@@ -193,12 +200,22 @@ def affirmed(
             if not ("question" in unless and sentence.question):
                 if simple and denials.isdisjoint(sentence.words) and "n'" not in sentence.text:
                     return True
+                manner = manner or _manner(phrase, language, unless)
                 if _holds(sentence, place, manner):
                     return True
             place = next(remaining, None)
         if place is None:
             break
     return False
+
+
+def first_affirmed(heard: Reading, phrases: Iterable[str], language: str) -> str | None:
+    """Return the first of some phrases that a text affirms; most do not stand in it at all, which is seen first."""
+    folded = heard.folded
+    return next(
+        (phrase for phrase in phrases if fold_phrase(phrase) in folded and affirmed(heard, phrase, language)),
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +225,11 @@ class _Manner:
     language: str
     unless: frozenset[Setting]
     own: frozenset[str]
+
+
+def _manner(phrase: str, language: str, unless: frozenset[Setting]) -> _Manner:
+    negates = not NEGATIONS.get(language, NEGATIONS["en"]).isdisjoint(tokens(phrase))
+    return _Manner(language, unless, _DOUBLED.get(language, frozenset()) if negates else frozenset())
 
 
 def _holds(sentence: Sentence, place: Match, manner: _Manner) -> bool:

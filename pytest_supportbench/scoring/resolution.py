@@ -124,6 +124,10 @@ def _value(judged: Judgement, changes: dict[str, Change], path: str) -> Any:
     record = judged.bound.state.tables.get(table, {}).get(key)
     if record is None:
         return ABSENT
+    if rest and rest[0] in type(record).model_fields:
+        change = changes.get(f"{table}.{key}.{rest[0]}")
+        if change is not None:
+            return value_at(change.after, rest[1:])
     row = record.model_dump(mode="json", include={rest[0]} if rest else None)
     for field in row:
         change = changes.get(f"{table}.{key}.{field}")

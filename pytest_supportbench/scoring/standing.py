@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.claim_grammar import LEXICONS, VERBS
-from pytest_supportbench.scoring.phrases import contains_phrase, may_deny, negated
+from pytest_supportbench.scoring.phrases import find_in_folded, may_deny, negated
 from pytest_supportbench.scoring.text import listed
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def contradicting(
         if not here:
             continue
         for phrase in about:
-            match = contains_phrase(sentence.text, phrase, language)
+            match = find_in_folded(sentence.folded, phrase, language)
             if match is None:
                 continue
             clause = clause_at(sentence, match.start)

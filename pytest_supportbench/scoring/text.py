@@ -109,7 +109,7 @@ def words(normalised: str) -> list[str]:
 class Sentence:
     """A sentence of a text: its words stand at ``start`` (offset in that text); ``question`` if it asks.
 
-    ``words`` and ``parsed`` are worked out when first asked for, so that several readers share the work.
+    ``words``, ``folded`` and ``parsed`` are worked out when first asked for, so that several readers share the work.
     """
 
     text: str
@@ -125,6 +125,11 @@ class Sentence:
     def words(self) -> tuple[str, ...]:
         """The words as they stand."""
         return tuple(_WORD.findall(self.text))
+
+    @once
+    def folded(self) -> str:
+        """``fold(text)``, in which phrases are looked for."""
+        return fold(self.text)
 
     @once
     def parsed(self) -> Words:
@@ -186,26 +191,29 @@ def read(sentence: str, texts: tuple[str, ...] | None = None) -> Words:
     A clause ends at a comma, a colon, a dash or a parenthesis, before a contrasting or causal conjunction
     (``but``, ``aber``), and before a new subject (``and I``).
     """
-    spans = [match.span() for match in _WORD.finditer(sentence)]
-    if not spans:
-        return Words((), (), (), ())
-    starts, ends = zip(*spans, strict=True)
     if texts is None:
-        texts = tuple([sentence[start:end] for start, end in spans])
+        texts = tuple(_WORD.findall(sentence))
     marks = [match.start() for match in _MARK.finditer(sentence)]
     marks.append(len(sentence))
+    starts: list[int] = []
+    ends: list[int] = []
     clauses: list[int] = []
-    clause = passed = 0
-    before = ""
-    for word, start in zip(texts, starts, strict=True):
-        while marks[passed] < start:
+    clause = passed = end = 0
+    mark, before = marks[0], ""
+    for word in texts:
+        start = sentence.index(word, end)  # nothing of a word stands between two of them
+        end = start + len(word)
+        while mark < start:
             passed += 1
+            mark = marks[passed]
             clause += 1
         if word in _TURNS and (word in _BREAKS or before in _JOINS):
             clause += 1
+        starts.append(start)
+        ends.append(end)
         clauses.append(clause)
         before = word
-    return Words(texts, starts, ends, tuple(clauses))
+    return Words(texts, tuple(starts), tuple(ends), tuple(clauses))
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
