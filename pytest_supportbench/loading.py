@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -26,11 +26,13 @@ from pytest_supportbench.vocabulary import Vocabulary, vocabulary
 from pytest_supportbench.yaml12 import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pytest_supportbench.parse_cache import ParseCache
     from pytest_supportbench.state import State
     from pytest_supportbench.toolset import Toolset
+
+T = TypeVar("T")
 
 SUITE_FILE: Final = "suite.yaml"
 
@@ -100,17 +102,26 @@ class BoundScenario:
     suite: BoundSuite
     path: str
     sha256: str
-    _state: list[State] = field(default_factory=list, init=False, repr=False, compare=False)
+    _derived: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def state(self) -> State:
         """The typed initial state, made when it is first asked for; nothing may change it."""
-        if not self._state:
-            self._state.append(self.suite.toolset.state_type.model_validate(self.scenario.state))
-        return self._state[0]
+        return self.derived(_typed_state)
+
+    def derived(self, work_out: Callable[[BoundScenario], T]) -> T:
+        """Return what a pure function makes of this scenario, worked out once and kept as long as the scenario."""
+        if work_out not in self._derived:
+            self._derived[work_out] = work_out(self)
+        found: T = self._derived[work_out]
+        return found
 
     def __reduce__(self) -> tuple[Any, tuple[Scenario, BoundSuite, str, str]]:
         return BoundScenario, (self.scenario, self.suite, self.path, self.sha256)
+
+
+def _typed_state(bound: BoundScenario) -> State:
+    return bound.suite.toolset.state_type.model_validate(bound.scenario.state)
 
 
 class Loader:

@@ -170,7 +170,7 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
 def _sources(call: RequiredCall) -> set[str]:
     """Return the ids of the required calls that a call takes a value from with ``same_as``."""
     values = (*call.args.values(), *call.result.values())
-    matchers = [value for value in values if isinstance(value, MatcherSpec)]
+    matchers = [value for value in values if not isinstance(value, str) and isinstance(value, MatcherSpec)]
     return {path.split(".")[0] for matcher in matchers for path in _references(matcher)} - {call.id or ""}
 
 

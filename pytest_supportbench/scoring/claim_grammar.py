@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
+from pytest_supportbench.scoring.claim_cues import Cues
 from pytest_supportbench.scoring.claim_voice import JOINS, Clauses, Voice
 from pytest_supportbench.scoring.claim_words import AMOUNT, ANY, KINDS, LEADING, Lexicon
 from pytest_supportbench.scoring.claim_words_de import GERMAN
@@ -28,25 +29,6 @@ _FORMS: Final = {
 }
 VERBS: Final = {name: _FORMS[name].union(words.base) for name, words in LEXICONS.items()}
 """All forms of the verbs of deeds; those of ``base`` count only as infinitives."""
-_COMPOUNDS: Final = (
-    ("add-on", "add_on"),
-    ("as soon as", "as_soon_as"),
-    ("in case", "in_case"),
-    ("una vez", "una_vez"),
-    ("second-level", "second_level"),
-    ("second level", "second_level"),
-    ("third-level", "third_level"),
-    ("third level", "third_level"),
-    ("second-line", "second_line"),
-    ("second line", "second_line"),
-    ("team plan", "team_plan"),
-    ("team monthly", "team_monthly"),
-    ("team yearly", "team_yearly"),
-    ("team subscription", "team_subscription"),
-    ("team workspace", "team_workspace"),
-)
-"""Words that belong together, joined in as many letters: a word within (a plan called Team) is not read by itself."""
-
 _INFINITIVE: Final = frozenset({"to", "de"})
 _AN_AMOUNT: Final = later(rf"\s+(?:(?:you|back|the|your|full)\s+){{0,3}}{AMOUNT}")
 _AMOUNT: Final = later(AMOUNT)
@@ -94,24 +76,6 @@ class Said(NamedTuple):
     first_person: bool
     just_now: bool = False
     earlier: bool = False
-
-
-class Cues(NamedTuple):
-    """What may matter in any sentence of a text: a sentence has no cue that the text has not."""
-
-    says: tuple[tuple[str, re.Pattern[str], Deed], ...]
-    promised: bool
-    compounds: tuple[tuple[str, str], ...]
-
-
-def cues_in(lower: str, language: str) -> Cues:
-    """Return the cues of a lower-case text, which are looked for once and not in every sentence."""
-    lexicon = LEXICONS[language]
-    return Cues(
-        tuple([say for say in lexicon.says if say[0] in lower]),
-        any(map(lower.__contains__, lexicon.promise_cues)),
-        tuple([compound for compound in _COMPOUNDS if compound[0] in lower]),
-    )
 
 
 def deeds_said(given: Sentence, language: str, cues: Cues) -> Iterator[Said]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pytest_supportbench.scoring.claim_cues import cues_in
 from pytest_supportbench.scoring.claim_extent import amounts_named, count_named, ids_named, is_whole
 from pytest_supportbench.scoring.claim_fields import CONTACT, fields_named, stands_in, values_named
-from pytest_supportbench.scoring.claim_grammar import Said, cues_in, deeds_said
+from pytest_supportbench.scoring.claim_grammar import LEXICONS, Said, deeds_said
 from pytest_supportbench.scoring.money import Found, find_dates
 from pytest_supportbench.scoring.phrases import SUPPORTED_CLAIM_LANGUAGES
 from pytest_supportbench.scoring.reading import Reading, reading
@@ -188,7 +189,7 @@ def _claims(heard: Reading, language: str, *, counted: bool = False) -> list[tup
     plain, lower = heard.plain, heard.lower
     shown = plain if len(plain) == len(lower) else lower
     quoted: list[tuple[int, int]] | None = None
-    cues = cues_in(lower, language)
+    cues = cues_in(lower, LEXICONS[language])
     found: list[tuple[Claim, Said]] = []
     for sentence in heard.lower_sentences:
         if sentence.question:

@@ -42,8 +42,7 @@ class Judgement:
     @once
     def authorised(self) -> frozenset[str]:
         """The subjects whom this customer may act for or ask about."""
-        customer = self.bound.scenario.customer
-        return frozenset({customer.subject, *customer.authorised})
+        return self.bound.derived(authorised)
 
     def customer_words(self, turn: int) -> str:
         """Return what the customer had written before the agent's reply of that number, oldest first.
@@ -88,8 +87,18 @@ class Judgement:
         return self.assignment.lookup(reference)
 
     def reference_changes(self) -> tuple[Change, ...]:
-        """Return the changes that the reference makes, from a fresh replay."""
-        return replay(self.bound, self.bound.scenario.reference).changes
+        """Return the changes that the reference makes, from a replay of its own."""
+        return self.bound.derived(_reference_changes)
+
+
+def authorised(bound: BoundScenario) -> frozenset[str]:
+    """Return the subjects whom a scenario's customer may act for or ask about."""
+    customer = bound.scenario.customer
+    return frozenset({customer.subject, *customer.authorised})
+
+
+def _reference_changes(bound: BoundScenario) -> tuple[Change, ...]:
+    return replay(bound, bound.scenario.reference).changes
 
 
 def call_text(call: CallRecord) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_supportbench.scoring.context import Judgement
 from pytest_supportbench.scoring.model import Check, DimensionScore
-from pytest_supportbench.scoring.phrases import first_affirmed
+from pytest_supportbench.scoring.phrases import those_affirmed
 
 
 def score_explanation(judged: Judgement) -> DimensionScore:
@@ -12,7 +12,7 @@ def score_explanation(judged: Judgement) -> DimensionScore:
     language = judged.scenario.customer.language
     checks = []
     for concept in judged.alternative.explanation:
-        found = first_affirmed(judged.told, concept.any_of, language)
+        found = next(those_affirmed(judged.told, concept.any_of, language), None)
         checks.append(
             Check(
                 f"concept:{concept.concept}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_supportbench.patterns import later
 from pytest_supportbench.scoring.money import Found, FoundDate, find_ids
-from pytest_supportbench.scoring.phrases import Setting, affirmed, contains_phrase, find_in_folded
+from pytest_supportbench.scoring.phrases import Setting, contains_phrase, find_in_folded, those_affirmed
 from pytest_supportbench.scoring.reading import Reading, reading
 from pytest_supportbench.scoring.standing import contradicting, is_denied, is_stated
 from pytest_supportbench.scoring.text import listed
@@ -209,18 +209,14 @@ def _language(
 
 
 def _text(value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str) -> tuple[bool, list[str]]:
-    found = [
-        phrase for phrase in value.text or () if affirmed(heard, phrase, language, unless=_TEXT_DENIED_BY)
-    ]
+    found = [*those_affirmed(heard, value.text or (), language, unless=_TEXT_DENIED_BY)]
     return bool(found), found
 
 
 def _mention(
     value: FactValue, _unit: tuple[str, ...], heard: Reading, language: str
 ) -> tuple[bool, list[str]]:
-    found = [
-        phrase for phrase in value.mention or () if affirmed(heard, phrase, language, unless=_NOT_MENTIONED)
-    ]
+    found = [*those_affirmed(heard, value.mention or (), language, unless=_NOT_MENTIONED)]
     return bool(found), found
 
 

@@ -117,6 +117,8 @@ def brief(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
     import json  # noqa: PLC0415 - only failing checks render values
 
     return json.dumps(value, ensure_ascii=False, default=str)

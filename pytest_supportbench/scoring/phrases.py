@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -28,8 +29,8 @@ __all__ = [
     "contains_phrase",
     "detect_language",
     "find_in_folded",
-    "first_affirmed",
     "negated",
+    "those_affirmed",
     "tokens",
 ]
 
@@ -209,13 +210,14 @@ def affirmed(
     return False
 
 
-def first_affirmed(heard: Reading, phrases: Iterable[str], language: str) -> str | None:
-    """Return the first of some phrases that a text affirms; most do not stand in it at all, which is seen first."""
+def those_affirmed(
+    heard: Reading, phrases: Iterable[str], language: str, *, unless: frozenset[Setting] = SETTINGS
+) -> Iterator[str]:
+    """Yield the phrases that a text affirms; most do not stand in it at all, which is seen first."""
     folded = heard.folded
-    return next(
-        (phrase for phrase in phrases if fold_phrase(phrase) in folded and affirmed(heard, phrase, language)),
-        None,
-    )
+    for phrase in phrases:
+        if fold_phrase(phrase) in folded and affirmed(heard, phrase, language, unless=unless):
+            yield phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +238,12 @@ def _holds(sentence: Sentence, place: Match, manner: _Manner) -> bool:
     """Tell whether a sentence means the phrase at a place."""
     parsed, language, unless = sentence.parsed, manner.language, manner.unless
     start, end = place.start - sentence.start, place.end - sentence.start
-    first = next((i for i, stop in enumerate(parsed.end) if stop > start), len(parsed.text))
-    last = next((i for i in range(first, len(parsed.text)) if parsed.start[i] >= end), len(parsed.text))
+    first = bisect_right(parsed.end, start)
+    last = bisect_left(parsed.start, end, first)
     here = parsed.clause[first] if first < len(parsed.clause) else -1
-    begin = next((i for i in range(first) if parsed.clause[i] == here), first)
+    begin = first if here < 0 else bisect_left(parsed.clause, here, 0, first)
     then = parsed.clause[last - 1] if last > first else here
-    right = [word for i, word in enumerate(parsed.text[last:], last) if parsed.clause[i] == then]
+    right = list(parsed.text[last : bisect_right(parsed.clause, then, last)])
     if "negation" in unless and (
         _is_denied_before(parsed, begin, first, manner) or _is_denied_behind(right, manner)
     ):

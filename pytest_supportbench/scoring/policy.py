@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_supportbench.calls import CallRecord
 from pytest_supportbench.expected import MatcherSpec, NeverCall, RequiredCall
+from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.matchers import args_mismatch, describe
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.scoring.assignment import result_mismatch, why_not
@@ -55,8 +56,7 @@ def _permitted(judged: Judgement) -> Check:
 
 
 def _never(judged: Judgement) -> Iterator[Check]:
-    rules: list[NeverCall] = [rule for other in judged.scenario.expected for rule in other.never]
-    for rule in rules:
+    for rule, unmet in judged.bound.derived(_never_called):
         hits = [
             call
             for call in judged.episode.calls
@@ -64,15 +64,26 @@ def _never(judged: Judgement) -> Iterator[Check]:
             and not _is_malformed(call)
             and args_mismatch(rule.args, call.arguments, exact=False, free=frozenset()) is None
         ]
-        args = ", ".join(f"{name}={describe(value)}" for name, value in rule.args.items())
-        yield Check(
-            f"never:{rule.tool}",
-            not hits,
-            f"never {rule.tool}({args})",
-            brief("; ".join(map(_evidence, hits[:3]))) if hits else "not attempted",
-            rule.why or f"it would be a {rule.code.replace('_', ' ')}",
-            rule.code,
+        yield (
+            unmet._replace(passed=False, actual=brief("; ".join(map(_evidence, hits[:3])))) if hits else unmet
         )
+
+
+def _never_called(bound: BoundScenario) -> list[tuple[NeverCall, Check]]:
+    """Return each rule on a call that must not be made, with its check where it was not."""
+    return [(rule, _never_met(rule)) for other in bound.scenario.expected for rule in other.never]
+
+
+def _never_met(rule: NeverCall) -> Check:
+    args = ", ".join(f"{name}={describe(value)}" for name, value in rule.args.items())
+    return Check(
+        f"never:{rule.tool}",
+        passed=True,
+        expected=f"never {rule.tool}({args})",
+        actual="not attempted",
+        reason=rule.why or f"it would be a {rule.code.replace('_', ' ')}",
+        code=rule.code,
+    )
 
 
 def _is_malformed(call: CallRecord) -> bool:

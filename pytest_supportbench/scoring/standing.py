@@ -7,6 +7,7 @@ $240``, ``$24, $9 or $33``.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pytest_supportbench.patterns import later
@@ -233,10 +234,8 @@ def sentence_at(heard: Reading, start: int) -> Sentence | None:
 def clause_at(sentence: Sentence, offset: int) -> int:
     """Return the number of the clause that holds an offset of the sentence."""
     parsed = sentence.parsed
-    for place, end in enumerate(parsed.end):
-        if end > offset:
-            return parsed.clause[place]
-    return -1
+    place = bisect_right(parsed.end, offset)
+    return parsed.clause[place] if place < len(parsed.clause) else -1
 
 
 def contradicting(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_supportbench.expected import RequiredCall
+from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.matchers import describe
 from pytest_supportbench.scoring.assignment import why_not
 from pytest_supportbench.scoring.context import Judgement, call_text, outcome_text
@@ -24,14 +25,20 @@ def required_text(call: RequiredCall) -> str:
 
 
 def _required(judged: Judgement) -> Iterator[Check]:
+    wanted = judged.bound.derived(_required_texts)
     for need, call in zip(judged.assignment.required, judged.assignment.met, strict=True):
         yield Check(
             f"call:{need.id or need.tool}",
             call is not None,
-            brief(required_text(need)),
+            wanted[id(need)],
             brief(call_text(call)) if call else brief(_nearest(judged, need)),
             "the outcome counts only if the system really did it",
         )
+
+
+def _required_texts(bound: BoundScenario) -> dict[int, str]:
+    """Return each required call in one line, by its identity: the scenario holds it as long as this."""
+    return {id(need): brief(required_text(need)) for other in bound.scenario.expected for need in other.calls}
 
 
 def _nearest(judged: Judgement, need: RequiredCall) -> str:
