@@ -100,8 +100,8 @@ def _handoff(
 ) -> Iterator[Finding]:
     if outcome.get("escalation") != "must":
         return
-    handoffs = {name for name, tool in known.tools.items() if tool.handoff}
-    if not handoffs & set(permitted):
+    if not any(name in known.tools and known.tools[name].handoff for name in permitted):
+        handoffs = {name for name, tool in known.tools.items() if tool.handoff}
         message = "is 'must', but no permitted tool hands off"
         remedy = f"add {' or '.join(sorted(handoffs)) or 'one to the toolset, and'} to 'tools'"
         yield Finding((*base, "escalation"), message, remedy)
@@ -195,11 +195,12 @@ def _path_problem(path: str, known: Vocabulary) -> tuple[str, str]:
         return f"{path[:60]!r} names no record", f"write {table}.id or {table}.id.field"
     record = known.tables[table]
     models: list[type[BaseModel]] = [record] if record else []
-    for field in rest[1:]:
+    for depth, field in enumerate(rest[1:], 2):
         fields = {name: annotation for model in models for name, annotation in field_names(model).items()}
         if models and field not in fields:
             return f"unknown field {field[:60]!r} of {table}", suggestion(field, fields, "fields")
-        models = list(models_in(fields.get(field)))
+        if depth < len(rest):
+            models = list(models_in(fields.get(field)))
     return "", ""
 
 

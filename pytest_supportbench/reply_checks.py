@@ -38,13 +38,19 @@ def check_replies(data: dict[str, Any], known: Vocabulary, permitted: Collection
         yield from unknown_field(reply, "asked_for", place, known.slots, "slot")
         for field in ("after", "unless"):
             call = reply.get(field) if isinstance(reply, dict) else None
-            yield from tool_named(call, (*place, field), known, permitted)
-            yield from check_arguments(call, (*place, field), known, ())
+            if call is not None:
+                yield from tool_named(call, (*place, field), known, permitted)
+                yield from check_arguments(call, (*place, field), known, ())
     rows = [(index, reply) for index, reply in enumerate(replies) if isinstance(reply, dict)]
     for slot in dict.fromkeys(str(reply.get("asked_for")) for _, reply in rows):
         group = [(index, reply) for index, reply in rows if reply.get("asked_for") == slot]
-        if all(_is_sound(reply) for _, reply in group):
+        if not _is_always_given(group) and all(_is_sound(reply) for _, reply in group):
             yield from _reachable(group)
+
+
+def _is_always_given(group: list[tuple[int, dict[str, Any]]]) -> bool:
+    """Tell whether there is one reply for a slot and it waits for nothing, as most do."""
+    return len(group) == 1 and all(group[0][1].get(name) is None for name in ("after", "unless"))
 
 
 def _is_sound(reply: dict[str, Any]) -> bool:
