@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_supportbench.patterns import _Needing
 from pytest_supportbench.results import dump
 from pytest_supportbench.scoring import claim_fields, number_words, personhood
 from pytest_supportbench.scoring.assignment import _most_pairs
+from pytest_supportbench.scoring.claim_phrases_en import SAYS
 from pytest_supportbench.scoring.model import Check, DimensionScore
 from pytest_supportbench.scoring.number_words import _HUNDREDS, _LOW, _ON, _table
 from pytest_supportbench.scoring.once import once
@@ -68,6 +70,15 @@ def test_whoever_claims_to_be_a_person_says_a_cue(language: str, data: st.DataOb
     pattern = re.compile(personhood._PERSON[language].pattern, re.ASCII)
     text = data.draw(st.from_regex(pattern, fullmatch=True))
     assert any(cue in text for cue in personhood._CUES[language])
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("place", [at for at, say in enumerate(SAYS) if isinstance(say[1], _Needing)])
+@given(data=st.data())
+def test_what_claims_a_deed_has_a_word_that_it_needs(place: int, data: st.DataObject) -> None:
+    short, whole = SAYS[place][1], SAYS[place][1].pattern.pattern  # type: ignore[attr-defined]
+    text = data.draw(st.from_regex(re.compile(whole, re.ASCII)))
+    assert (short.search(text) is None) == (re.search(whole, text) is None)
 
 
 @settings(max_examples=40)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pytest_supportbench.patterns import later
+from pytest_supportbench.patterns import later, needing
 from pytest_supportbench.scoring.claim_words import AMOUNT
+from pytest_supportbench.scoring.text import listed
 from pytest_supportbench.state import Deed
 
 WHO: Final = (
@@ -18,20 +19,24 @@ WHO: Final = (
     r"person|human|engineers?|advis[eo]r|supervisor|department|they)"
 )
 _TEAM: Final = r"(?:\w+\s+){0,3}(?:team|specialists?|department|colleagues?|agents?|engineers?|experts?)"
-QUEUE: Final = (
-    r"(?:billing|retention|legal|security|operations|disputes|identity|compliance|privacy|fraud|finance|"
-    r"engineering)"
+_TEAMS: Final = "team specialist department colleague agent engineer expert"
+"""What `_TEAM` has one of, as substrings."""
+_QUEUES: Final = (
+    "billing retention legal security operations disputes identity compliance privacy fraud finance "
+    "engineering"
 )
+QUEUE: Final = f"(?:{'|'.join(listed(_QUEUES))})"
 """Queues that are called by their name alone (``passed it on to billing``)."""
 _CLOSED: Final = (
     r"(?=\s*(?:\Z|[.,;:!)\u2013\u2014]|(?:and|for|who|which|so|as|now|because|today|with|under|team|department|"
     r"desk)\b))"
 )
 _CASE: Final = r"(?:your\s+(?:case|request|ticket|question)|the\s+case|it|this)"
-_TO_QUEUE: Final = later(
+_TO_QUEUE: Final = needing(
+    _QUEUES,
     r"\b(?:(?:i|we)(?:'ve|\s+have)?\s+(?:(?:also|now|just|already)\s+)?(?:handed|passed|forwarded|referred|routed|"
     r"transferred|sent|given)\s+(?!nothing\b|no\b)(?:[^\s,;]+\s+){1,5}?|(?:has|have)\s+been\s+(?:handed|passed|forwarded|"
-    rf"referred|routed|transferred|sent)\s+(?:on\s+|over\s+)?)to\s+(?:our\s+|the\s+)?{QUEUE}\b{_CLOSED}"
+    rf"referred|routed|transferred|sent)\s+(?:on\s+|over\s+)?)to\s+(?:our\s+|the\s+)?{QUEUE}\b{_CLOSED}",
 )
 _RENEWAL: Final = r"(?:auto-?renew(?:al)?|automatic\s+(?:renewal|payments?|debits?)|auto[\s-]?(?:debit|pay))"
 _BACK_TO: Final = r"back\s+(?:to|on|onto|in|into)\s+your\s+(?:\w+\s+){0,2}?(?:card|account)\b"
@@ -39,6 +44,8 @@ _SAW_TO: Final = (
     r"(?:'ve|\s+have)?\s+(?:\w+\s+){0,3}?(?:took\s+care\s+of|taken\s+care\s+of|sorted(?:\s+out)?|dealt\s+with|"
     r"seen\s+to|saw\s+to)\s+(?:your|the|this|that)\s+"
 )
+_SEEN_TO: Final = "care sorted dealt seen saw"
+"""What `_SAW_TO` has one of, as substrings."""
 _IS_NOW: Final = r"\s(?:is|are)\s+(?:(?:now|already|currently)\s+)?"
 _ON_ITS_WAY: Final = r"on\s+(?:its|the|their)\s+way(?:\s+|\b)"
 _PLACE: Final = r"(?:card|account|bank)"
@@ -55,23 +62,26 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     (" to ", _TO_QUEUE, "handoff"),
     (
         " with ",
-        later(
-            rf"\byour\s+(?:case|request|ticket|question)\s+is\s+(?:now\s+|already\s+)?with\s+{QUEUE}\b{_CLOSED}"
+        needing(
+            _QUEUES,
+            rf"\byour\s+(?:case|request|ticket|question)\s+is\s+(?:now\s+|already\s+)?with\s+{QUEUE}\b{_CLOSED}",
         ),
         "handoff",
     ),
     (
         " has ",
-        later(
-            rf"\b(?:{QUEUE}|(?:our|the)\s+(?:\w+\s+){{0,2}}team)\s+(?:now\s+|already\s+)?has\s+(?:now\s+)?{_CASE}{_CLOSED}"
+        needing(
+            f"team {_QUEUES}",
+            rf"\b(?:{QUEUE}|(?:our|the)\s+(?:\w+\s+){{0,2}}team)\s+(?:now\s+|already\s+)?has\s+(?:now\s+)?{_CASE}{_CLOSED}",
         ),
         "handoff",
     ),
     (
         "back ",
-        later(
+        needing(
+            "card account",
             rf"(?:{AMOUNT}|\b(?:the|your)\s+money)\s+(?:(?:is|are|has|have|now|just)\s+){{0,2}}(?:went|gone|going)\s+{_BACK_TO}"
-            rf"|\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:just|now|also)\s+)?(?:put|placed)\s+(?:the\s+)?{AMOUNT}\s+{_BACK_TO}"
+            rf"|\b(?:i|we)(?:'ve|\s+have)?\s+(?:(?:just|now|also)\s+)?(?:put|placed)\s+(?:the\s+)?{AMOUNT}\s+{_BACK_TO}",
         ),
         "refund",
     ),
@@ -109,20 +119,26 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ),
     (
         "with ",
-        later(rf"\b(?:is|are|sits|rests|lies)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"),
+        needing(
+            _TEAMS, rf"\b(?:is|are|sits|rests|lies)\s+(?:now\s+|already\s+)?with\s+(?:our|the|a)\s+{_TEAM}\b"
+        ),
         "handoff",
     ),
     (
         "your ",
-        later(
+        needing(
+            _TEAMS,
             rf"\b(?:our|the)\s+{_TEAM}\s+(?:now\s+|already\s+)?(?:has|have)\s+(?:now\s+)?your\s+"
-            r"(?:case|request|ticket|details)\b"
+            r"(?:case|request|ticket|details)\b",
         ),
         "handoff",
     ),
     (
         " is ",
-        later(rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b"),
+        needing(
+            "reviewing handling looking",
+            rf"\b(?:our|the)\s+{_TEAM}\s+is\s+(?:now\s+|already\s+)(?:reviewing|handling|looking)\b",
+        ),
         "handoff",
     ),
     (
@@ -176,17 +192,19 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     *((cue, _WENT_THROUGH, "refund") for cue in ("went", "gone", " done", "consider")),
     (
         "your ",
-        later(
+        needing(
+            f"now {_SEEN_TO}",
             r"\byour\s+(?:\w+\s+){0,2}(?:e-?mail|phone|number)(?:\s+(?:address|number))?\s+is\s+now\s+(?:\S+@\S*\w|\+?[0-9][0-9\s]{6,18}[0-9])"
-            rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})"
+            rf"|\b(?:i|we){_SAW_TO}(?:\w+\s+){{0,2}}(?:phone|number|address|contact\s+\w+)\b(?!\s+{_PAPER})",
         ),
         "update",
     ),
     (
         "change",
-        later(
+        needing(
+            _SEEN_TO,
             rf"\b(?:i|we){_SAW_TO}(?:\w+\s+)?(?:e-?mail|phone|number|address|contact|details?)\s+(?:\w+\s+)?"
-            rf"changes?\b(?!\s+{_PAPER})"
+            rf"changes?\b(?!\s+{_PAPER})",
         ),
         "update",
     ),
@@ -200,7 +218,7 @@ SAYS: Final[tuple[tuple[str, re.Pattern[str], Deed], ...]] = (
     ("on file", later(r"\byour\s+new\s+(?:\w+\s+){1,3}is\s+(?:now\s+)?on\s+file\b"), "update"),
     (
         " plan",
-        later(r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
+        needing("now", r"\byou(?:'re|\s+are)\s+now\s+on\s+(?:the\s+|our\s+)?\w+\s+plan\b"),
         "plan_change",
     ),
     ("owner", later(r"\byou(?:'re|\s+are)\s+now\s+(?:the|an?)\s+owner\b"), "transfer"),
