@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.constants import CONSTANT_AGENTS, constant_row
 from pytest_supportbench.errors import FileError, Problem
-from pytest_supportbench.loading import suite_facts
 from pytest_supportbench.suite_counts import counts_by_kind, totals
+from pytest_supportbench.suite_identity import suite_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

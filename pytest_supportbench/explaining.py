@@ -111,7 +111,7 @@ class Explaining:
         elsewhere = not session.items  # in xdist's workers
         if not self.active or session.config.option.collectonly or not (self._suites or elsewhere):
             return
-        from pytest_supportbench.loading import suite_facts  # noqa: PLC0415 - only such runs
+        from pytest_supportbench.suite_identity import suite_facts  # noqa: PLC0415 - only such runs
 
         try:
             self._judging.ready(self._results)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from pytest_supportbench.canonical import bytes_sha256
 from pytest_supportbench.consistency import check_scenario, check_suite
 from pytest_supportbench.errors import FileError, Problem, ToolsetError
 from pytest_supportbench.findings import Finding
@@ -26,7 +24,7 @@ from pytest_supportbench.vocabulary import Vocabulary, vocabulary
 from pytest_supportbench.yaml12 import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from pytest_supportbench.parse_cache import ParseCache
     from pytest_supportbench.state import State
@@ -302,30 +300,3 @@ def _state(data: dict[str, Any], suite: BoundSuite, findings: list[Finding]) -> 
         found = explain(error, model, data["state"])
     findings += [replace(finding, place=("state", *finding.place)) for finding in found]
     return None
-
-
-def suite_facts(suites: Iterable[BoundSuite]) -> list[dict[str, Any]]:
-    """Return what a run records of each suite: its name and version, its toolset's, and a ``sha256``.
-
-    The hash is of the suite's data, of its toolset's own files (`toolset_sha256`) and of every ``*.scenario.yaml``
-    below its folder, by relative path, whether or not a run selects it.
-    """
-    return [
-        {
-            "name": bound.suite.name,
-            "version": bound.suite.version,
-            "toolset": bound.toolset.name,
-            "toolset_version": bound.toolset.version,
-            "sha256": _root_hash(bound),
-        }
-        for bound in suites
-    ]
-
-
-def _root_hash(bound: BoundSuite) -> str:
-    root = hashlib.sha256(bound.suite.model_dump_json(by_alias=True).encode())
-    if bound.toolset_sha256:
-        root.update(f"\n\0{bound.toolset_sha256}".encode())
-    for name, path in scenario_files(bound.path.parent).items():
-        root.update(f"\n{name}\0{bytes_sha256(path)}".encode())
-    return root.hexdigest()

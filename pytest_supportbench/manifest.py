@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.canonical import bytes_sha256, content_sha256
-from pytest_supportbench.loading import read_yaml, suite_facts
+from pytest_supportbench.loading import read_yaml
 from pytest_supportbench.scoring import SCORER_VERSION
 from pytest_supportbench.suite_counts import counts_by_kind, totals
+from pytest_supportbench.suite_identity import suite_facts
 from pytest_supportbench.whole_suite import canary
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pytest_supportbench.cassette_use import CassetteUse
 from pytest_supportbench.constant_class import constant_class
 from pytest_supportbench.errors import SupportBenchError, UsageError
 from pytest_supportbench.last_run import point_at
-from pytest_supportbench.loading import BoundScenario, suite_facts
+from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.loops import Loops
 from pytest_supportbench.records import Limits
 from pytest_supportbench.redaction import Redactor
@@ -29,6 +29,7 @@ from pytest_supportbench.scheduler import Scheduler
 from pytest_supportbench.secret_values import environment_secrets, option_secrets
 from pytest_supportbench.session_scenarios import SessionScenarios
 from pytest_supportbench.settings import Settings
+from pytest_supportbench.suite_identity import suite_facts
 from pytest_supportbench.summary import Row, row
 
 if TYPE_CHECKING:

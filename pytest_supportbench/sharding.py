@@ -132,8 +132,8 @@ class Sharding:
     def _divided(self, cases: list[Any]) -> Plan:
         """Return the plan. Raises `UsageError` where there are more shards than scenarios."""
         from pytest_supportbench.durations import same_suites  # noqa: PLC0415 - only sharded runs pay for it
-        from pytest_supportbench.loading import suite_facts  # noqa: PLC0415 - likewise
         from pytest_supportbench.shards import Planned, divide  # noqa: PLC0415 - likewise
+        from pytest_supportbench.suite_identity import suite_facts  # noqa: PLC0415 - likewise
 
         durations = self._durations
         if durations is not None and not self._named:

@@ -16,8 +16,8 @@ from pytest_supportbench.loading import (
     Loader,
     find_suite,
     scenario_files,
-    suite_facts,
 )
+from pytest_supportbench.suite_identity import suite_facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from typing import Any
 from pilot_note import HAND_OFF, ROOT
 
 from pytest_supportbench.episode import replay
-from pytest_supportbench.loading import BoundScenario, Loader, scenario_files, suite_facts
+from pytest_supportbench.loading import BoundScenario, Loader, scenario_files
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.records import Limits
 from pytest_supportbench.recount import recounted
 from pytest_supportbench.results import Result, dump, episode_key, run_line
 from pytest_supportbench.results_file import closed, closing_line, read_run
 from pytest_supportbench.scoring import score_episode
+from pytest_supportbench.suite_identity import suite_facts
 
 Line = dict[str, Any]
 Player = Callable[[BoundScenario], Sequence[Turn]]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_supportbench.episode import replay
-from pytest_supportbench.loading import BoundScenario, Loader, scenario_files, suite_facts
+from pytest_supportbench.loading import BoundScenario, Loader, scenario_files
 from pytest_supportbench.note import Note, make_note
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.recount import recounted
@@ -22,6 +22,7 @@ from pytest_supportbench.results import SCHEMA_VERSION, Result, dump, episode_ke
 from pytest_supportbench.results_copy import read_whole
 from pytest_supportbench.results_file import closing_line, read_run
 from pytest_supportbench.scoring import SCORER_VERSION, score_episode
+from pytest_supportbench.suite_identity import suite_facts
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "notes" / "pilot.md"

@@ -9,11 +9,12 @@ from typing import Any
 from projects import scenario, suite
 
 from pytest_supportbench.episode import replay
-from pytest_supportbench.loading import Loader, suite_facts
+from pytest_supportbench.loading import Loader
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result, dump, run_line
 from pytest_supportbench.scoring import score_episode
+from pytest_supportbench.suite_identity import suite_facts
 
 OPEN = "We are open from nine to five."
 SHUT = "I cannot tell you."

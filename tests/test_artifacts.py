@@ -14,7 +14,8 @@ from pytest_supportbench.artifacts import artifact_problems, drift, write_artifa
 from pytest_supportbench.cli import main
 from pytest_supportbench.errors import FileError
 from pytest_supportbench.facts_csv import cells, read_csv
-from pytest_supportbench.loading import load_scenario, load_suite, suite_facts
+from pytest_supportbench.loading import load_scenario, load_suite
+from pytest_supportbench.suite_identity import suite_facts
 
 TINYBENCH = Path(__file__).parent.parent / "scenarios" / "tinybench-50"
 

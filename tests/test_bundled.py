@@ -13,8 +13,9 @@ from pytest_supportbench import bundled as bundled_module
 from pytest_supportbench.bundled import bundled, bundled_suites, copy_suite, working_copy
 from pytest_supportbench.cli import main
 from pytest_supportbench.errors import UsageError
-from pytest_supportbench.loading import load_suite, suite_facts
+from pytest_supportbench.loading import load_suite
 from pytest_supportbench.results_file import read_run
+from pytest_supportbench.suite_identity import suite_facts
 
 ROOT = Path(__file__).parent.parent
 QUIET = ("-q", "-p", "no:hypothesispytest", "-p", "no:anyio")

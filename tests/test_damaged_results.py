@@ -17,7 +17,7 @@ from pytest_supportbench.episode import replay
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.evidence import evidence
 from pytest_supportbench.gists import SHORT
-from pytest_supportbench.loading import Loader, suite_facts
+from pytest_supportbench.loading import Loader
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.records import Limits
 from pytest_supportbench.recount import recounted
@@ -26,6 +26,7 @@ from pytest_supportbench.results_copy import read_gists, read_results, read_whol
 from pytest_supportbench.results_file import RunFile, closing_line, read_run
 from pytest_supportbench.scoring import score_episode
 from pytest_supportbench.shards import Plan
+from pytest_supportbench.suite_identity import suite_facts
 
 PLAN: Final = Plan({("desk", f"TB-00{number}"): number for number in (1, 2)}, (), None).to_json()
 

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from pytest_supportbench.episode import failed_before_start
 from pytest_supportbench.errors import UsageError
 from pytest_supportbench.evidence import CaseEvidence, Evidence, evidence, zero_tolerance
-from pytest_supportbench.loading import BoundScenario, suite_facts
+from pytest_supportbench.loading import BoundScenario
 from pytest_supportbench.records import EpisodeError, Limits
 from pytest_supportbench.results import Result, dump, run_line
 from pytest_supportbench.results_file import RunFile, read_run
+from pytest_supportbench.suite_identity import suite_facts
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 GOOD = turn("refund", "I refunded 49.00 USD.", refund())

@@ -17,7 +17,7 @@ from pytest_supportbench.cli import main
 from pytest_supportbench.episode import replay
 from pytest_supportbench.evidence import Evidence
 from pytest_supportbench.flips import Flip, flips
-from pytest_supportbench.loading import Loader, suite_facts
+from pytest_supportbench.loading import Loader
 from pytest_supportbench.protocol import Turn
 from pytest_supportbench.records import Limits
 from pytest_supportbench.recount import recounted
@@ -25,6 +25,7 @@ from pytest_supportbench.reporting.flips import flip_lines, flip_markdown
 from pytest_supportbench.results import Result, dump, run_line
 from pytest_supportbench.results_file import closing_line, read_run
 from pytest_supportbench.scoring import score_episode
+from pytest_supportbench.suite_identity import suite_facts
 from pytest_supportbench.traces import Trace, traces
 
 WRONG = {"action": "decline", "message": SHUT}

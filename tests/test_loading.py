@@ -22,9 +22,9 @@ from pytest_supportbench.loading import (
     load_scenario,
     load_suite,
     read_yaml,
-    suite_facts,
 )
 from pytest_supportbench.scenario import Scenario
+from pytest_supportbench.suite_identity import suite_facts
 from pytest_supportbench.unique import check_unique
 
 DATA = Path(__file__).parent / "data" / "malformed"

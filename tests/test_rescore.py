@@ -24,7 +24,7 @@ from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.episode import Dialogue, drive, failed_before_start
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 from pytest_supportbench.evidence import evidence
-from pytest_supportbench.loading import Loader, suite_facts
+from pytest_supportbench.loading import Loader
 from pytest_supportbench.protocol import Reply, Step
 from pytest_supportbench.records import EpisodeError, Limits
 from pytest_supportbench.recount import recounted
@@ -35,6 +35,7 @@ from pytest_supportbench.scoring import SCORER_VERSION, score_episode
 from pytest_supportbench.sound_scores import score_problem
 from pytest_supportbench.sound_traces import trace_problem
 from pytest_supportbench.stored_scenarios import Scenarios
+from pytest_supportbench.suite_identity import suite_facts
 
 NOTE = {"tool": "add_note", "arguments": {"customer_id": "cus_1", "text": "Asked for the hours."}}
 REFUSES = [{"action": "decline", "message": SHUT}]
