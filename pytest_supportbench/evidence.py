@@ -16,7 +16,7 @@ from pytest_supportbench.errors import UsageError
 from pytest_supportbench.gists import asked
 from pytest_supportbench.results import Json
 from pytest_supportbench.results_file import RunFile
-from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
+from pytest_supportbench.words import NO_ANSWER, STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Case: TypeAlias = tuple[str, str]
 """A scenario by suite name and id."""
@@ -36,8 +36,9 @@ class CaseEvidence:
 
     ``repeats`` is true where there were several scored trials and all were identical in what the agent replied: they
     then carry no more information than one. ``passed`` and the counts of ``dimensions`` (passed trials by dimension),
-    ``zero_tolerance`` (trials with such a violation, by code) and ``replayed`` (those with stored replies only, which a
-    baseline does not keep) are at most ``scored``. Twins share a ``family``.
+    ``zero_tolerance`` (trials with such a violation, by code), ``replayed`` (those with stored replies only) and
+    ``no_answer`` (those that ended without a decision of the agent's own) are at most ``scored``; a baseline does not
+    keep the latter two. Twins share a ``family``.
     """
 
     case: Case
@@ -54,6 +55,7 @@ class CaseEvidence:
     zero_tolerance: Mapping[str, int]
     escalation: Mapping[str, int]
     replayed: int = field(default=0, compare=False)
+    no_answer: int = field(default=0, compare=False)
 
     @property
     def weight(self) -> int:
@@ -152,6 +154,11 @@ class Evidence:
         """How many scored trials had stored replies only."""
         return sum(case.replayed for case in self.cases.values())
 
+    @property
+    def no_answer(self) -> int:
+        """How many scored trials ended without a decision of the agent's own."""
+        return sum(case.no_answer for case in self.cases.values())
+
     def without(self, cases: Collection[Case]) -> Evidence:
         """Return the same without some scenarios, and without what is missing of these."""
         kept = {case: item for case, item in self.cases.items() if case not in cases}
@@ -240,6 +247,7 @@ def case_evidence(case: Case, lines: Sequence[Json]) -> CaseEvidence:
         zero_tolerance=Counter(code for line in scored for code in asked(zero_tolerance, line)),
         escalation=Counter(str(line["escalation_class"]) for line in scored if line["escalation_class"]),
         replayed=sum(line.get("replayed") == "yes" for line in scored),
+        no_answer=sum(str(line.get("ending")) in NO_ANSWER for line in scored),
     )
 
 

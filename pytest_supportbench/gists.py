@@ -30,6 +30,7 @@ SHORT: Final[tuple[str, ...]] = (
     "tags",
     "expected_escalation",
     "escalation_class",
+    "ending",
     "replayed",
 )
 """The fields that a gist has, those of them that the line has: which episode it is, of what, and what became of it."""

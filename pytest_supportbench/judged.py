@@ -44,6 +44,7 @@ class Judged:
     errors alone may keep it from a verdict. ``failures`` and ``doubts`` are told in words: what failed beside the
     scenarios, and what else keeps the run from a PASS. ``notes`` are told and decide nothing. ``replayed`` tells that
     every scored reply was a stored one. ``alarms`` has what each scenario that may block showed, in words.
+    ``no_answer`` says how many of how many scored episodes ended without a decision of the agent's own.
     """
 
     agent: str
@@ -57,6 +58,7 @@ class Judged:
     notes: tuple[str, ...] = ()
     replayed: bool = False
     alarms: tuple[tuple[Case, str], ...] = ()
+    no_answer: tuple[int, int] = (0, 0)
 
     @property
     def verdict(self) -> Verdict:
@@ -102,6 +104,7 @@ class Judged:
             "failures": list(self.failures),
             "doubts": [doubt.text for doubt in self.doubts],
             "replayed": self.replayed,
+            "no_answer": list(self.no_answer),
             "exit_status": self.exit_status,
         }
 
@@ -167,6 +170,7 @@ def judge(
         notes=() if decision else told,
         replayed=0 < counting.replayed == counting.trials - counting.errors,
         alarms=tuple(_alarms(before, now, decision, held.cases)) if before and decision else (),
+        no_answer=(now.no_answer, now.trials - now.errors),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pytest_supportbench.comparison import paired
 from pytest_supportbench.evidence import family, trace
 from pytest_supportbench.gists import asked
+from pytest_supportbench.no_answer import line_ending
 from pytest_supportbench.results import Json, episode_key
 from pytest_supportbench.results_file import RunFile
 from pytest_supportbench.summary import Row, by_agent, intervals_in_summary, summarise
@@ -58,6 +59,7 @@ def line_row(line: Mapping[str, Any]) -> Row:
         "hygiene": sum((call["error"] or {}).get("code") in HYGIENE for call in line["calls"])
         + sum(turn["invalid_reply"] is not None for turn in line["turns"]),
         "trace": "",
+        **line_ending(line),
         "error": line["error"],
         "seconds": line["timing"]["seconds"],
         "usage": line["usage"],
@@ -136,19 +138,26 @@ def adds_up(run: RunFile, *, scores: bool = True) -> bool:
     counted = [summarise(name, found).to_json() for name, found in rows.items()]
     pairs = [pair.to_json() for pair in paired(rows, tested=False)]
     return (
-        _close([_stated(item) for item in counted], [_stated(item) for item in summary["agents"]])
+        _close(
+            [_stated(item, then) for item, then in zip(counted, summary["agents"], strict=True)],
+            [_stated(item, item) for item in summary["agents"]],
+        )
         and _close([_compared(item) for item in pairs], [_compared(item) for item in summary["comparisons"]])
         and _totals_hold(run, summary)
     )
 
 
-def _stated(agent: Json) -> Json:
-    """Return what a closing line states of an agent that its lines alone tell, without intervals."""
+def _stated(agent: Json, then: Json) -> Json:
+    """Return what a closing line states of an agent that its lines alone tell, without intervals.
+
+    What the closing line ``then`` does not state, since it is older, is left out.
+    """
     trials = agent["reliability"]
     if trials is not None:
         trials = {name: value for name, value in trials.items() if not name.endswith("_interval")}
     told = {name: value for name, value in agent["explanation"].items() if name != "calibrated"}
-    stated = {name: value for name, value in agent.items() if name != "without"}
+    untold = {"without"} if "no_answer" in then else {"without", "no_answer"}
+    stated = {name: value for name, value in agent.items() if name not in untold}
     return {**stated, "reliability": trials, "explanation": told}
 
 

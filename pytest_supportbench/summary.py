@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.evidence import family, trace
+from pytest_supportbench.no_answer import NoAnswer, episode_ending, no_answers
 from pytest_supportbench.reliability import Reliability, reliability
 from pytest_supportbench.results import Result, turns_json
 from pytest_supportbench.row_evidence import row_cases
@@ -60,6 +61,7 @@ def row(result: Result, constant: str | None = None) -> Row:
         "hygiene": _hygiene(result),
         "headline": headline(result),
         "trace": trace({"turns": turns_json(result.episode), "failure": result.episode.failure}),
+        **episode_ending(result.episode),
         "permitted": permitted_path(scenario, result.bound.suite.toolset.specs),
         "observed": observed_path(result.episode, result.score),
         "error": None
@@ -125,6 +127,7 @@ class AgentSummary:
     ``replayed`` counts scored episodes by whether their replies were stored: ``yes``, ``partly`` or ``no``. ``without``
     tells for each part that an ablated agent went without in how many scored episodes there was any of it.
     ``reliability`` is ``None`` with one trial. ``calibrated`` says whether people have checked the phrase matcher.
+    ``no_answer`` has the scored episodes that ended without a decision of the agent's own.
     """
 
     agent: str
@@ -150,6 +153,7 @@ class AgentSummary:
     without: Mapping[str, Share]
     failures: tuple[Row, ...]
     escalated: tuple[Row, ...]
+    no_answer: NoAnswer
     calibrated: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -172,6 +176,7 @@ class AgentSummary:
                 "classes": dict(sorted(self.escalation.classes.items())),
             },
             "violations": {code: sum(counts) for code, counts in sorted(self.violations.items())},
+            "no_answer": self.no_answer.to_json(),
             "errors": {cause: count for cause, (count, _, _) in sorted(self.errors.items())},
             "explanation": {
                 "mean_share": self.explanation,
@@ -245,6 +250,7 @@ def summarise(agent: str, rows: Sequence[Row], *, intervals: bool = False) -> Ag
         without=_without(scored),
         failures=tuple(item for item in scored if item["verdict"] == "failed"),
         escalated=tuple(item for item in passed if item["escalation_class"] == "correct_escalation"),
+        no_answer=no_answers(scored),
     )
 
 

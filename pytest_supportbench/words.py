@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -72,3 +74,13 @@ IsoDate = Annotated[str, AfterValidator(_iso)]
 Escalation: TypeAlias = Literal["must", "must_not", "either"]
 
 Violations: TypeAlias = tuple[ViolationCode, ...]
+
+NO_ANSWER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "agent_failed": "crashed or refused",
+        "time_limit": "out of time",
+        "turn_limit": "without an outcome within the turns allowed",
+        "invalid_reply": "with replies that were no valid turn",
+    }
+)
+"""The endings of an episode that are no decision of the agent's own, in words that go behind a number."""

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_supportbench.comparable import part_text
 from pytest_supportbench.evidence import Case
-from pytest_supportbench.reporting.gate import decision_markdown, headline, markdown_text, whole_headline
+from pytest_supportbench.reporting.gate import (
+    decision_markdown,
+    headline,
+    markdown_text,
+    silence,
+    whole_headline,
+)
 from pytest_supportbench.reporting.text import clean
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ def summary_markdown(judged: Judged, baseline: str, flips: Sequence[str] | None 
     lines = [f"**{markdown_text(whole_headline(judged))}**", ""]
     lines += [f"- {markdown_text(text)}" for text in judged.failures]
     lines += [f"- {markdown_text(doubt.text)}" for doubt in judged.doubts]
-    lines += [f"- {markdown_text(text)}" for text in judged.notes]
+    lines += [f"- {markdown_text(text)}" for text in (*silence(judged), *judged.notes)]
     if judged.part is not None and decision is None:
         lines.append(f"- {markdown_text(part_text(judged.part))}")
     if len(lines) > 2:  # noqa: PLR2004 - the headline and its blank line

@@ -9,6 +9,7 @@ from pytest_supportbench.comparable import named, part_text
 from pytest_supportbench.counted import counted
 from pytest_supportbench.evidence import Case
 from pytest_supportbench.gate import Decision
+from pytest_supportbench.no_answer import no_answer_of
 from pytest_supportbench.reporting.reliability import before_and_now
 from pytest_supportbench.reporting.text import clean, wrapped
 
@@ -109,8 +110,15 @@ def beside_lines(judged: Judged) -> Iterator[str]:
     """Yield what failed beside the scenarios, what keeps the run from a PASS, and what else is to be told."""
     for text in (*judged.failures, *(doubt.text for doubt in judged.doubts)):
         yield from wrapped(text, "  ! ", "    ")
-    for text in judged.notes:
+    for text in (*silence(judged), *judged.notes):
         yield from wrapped(text, "  ", "    ")
+
+
+def silence(judged: Judged) -> Iterator[str]:
+    """Yield how many episodes have no answer, which shares and dimensions do not show; nothing for none."""
+    count, whole = judged.no_answer
+    if count:
+        yield f"{no_answer_of(count, whole)}: a crash, a refusal, a limit, or no valid turn"
 
 
 def threshold_lines(judged: Judged) -> Iterator[str]:

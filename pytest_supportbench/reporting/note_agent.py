@@ -9,6 +9,7 @@ from pytest_supportbench.counted import counted
 from pytest_supportbench.escalation import RATIOS
 from pytest_supportbench.note import AgentNote, Situation
 from pytest_supportbench.reporting.document import Block, Bullets, Heading, Paragraph, Table
+from pytest_supportbench.reporting.no_answer import of_them
 from pytest_supportbench.reporting.note_finding import measured, share
 from pytest_supportbench.statistics import Interval
 
@@ -27,6 +28,7 @@ _CLASSES: Final = (
 def agent_blocks(found: AgentNote, level: int, *, shares: bool) -> Iterator[Block]:
     """Yield an agent's sections under headings of ``level``; without ``shares`` none that a reader could quote."""
     yield from _situations(found, level)
+    yield from _no_answer(found, level)
     if shares and found.strict.whole:
         yield from _scores(found, level)
         yield from _escalations(found, level)
@@ -85,11 +87,30 @@ def _outcome(item: Situation) -> str:
     return "; ".join((*parts, item.outcome))
 
 
+def _no_answer(found: AgentNote, level: int) -> Iterator[Block]:
+    ended = found.summary.no_answer.endings
+    if not ended:
+        return
+    yield Heading("Episodes without an answer of the agent's own", level)
+    yield Paragraph(
+        "They are scored, and fail, but pass what only a deed can break: whoever does nothing keeps nearly every "
+        "policy."
+    )
+    yield Table(
+        ("ending", "episodes", "most frequent text", "remedy"),
+        [(words(item.ending), str(item.count), item.told or _NONE, item.remedy or _NONE) for item in ended],
+    )
+
+
 def _scores(found: AgentNote, level: int) -> Iterator[Block]:
     summary, trials = found.summary, found.evidence.trials
     broken = summary.passed_of_all
     yield Heading("Scores", level)
-    rows = [(name.replace("_", " "), measured(item)) for name, item in found.dimensions.items()]
+    hollow = summary.no_answer.dimensions
+    rows = [
+        (name.replace("_", " "), "; ".join(filter(None, (measured(item), of_them(hollow.get(name, 0))))))
+        for name, item in found.dimensions.items()
+    ]
     rows += [
         ("strict pass: all four dimensions", measured(found.strict)),
         ("strict pass, errors counted as failures", f"{broken.part}/{broken.whole}"),

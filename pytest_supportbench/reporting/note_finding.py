@@ -40,9 +40,10 @@ def named(agent: str) -> str:
 def finding(note: Note) -> str:
     """Return the finding in one sentence.
 
-    What keeps a run from being judged is said first, and then there is no share. Errors, replayed replies and simulated
-    customers are said before the shares. Recall stands beside specificity; an agent that cannot be told from a bot that
-    always escalates, few scenarios and differences that may be chance are called so.
+    What keeps a run from being judged is said first, and then there is no share. Errors, episodes without an
+    answer, replayed replies and simulated customers are said before the shares. Recall stands beside specificity; an
+    agent that cannot be told from a bot that always escalates, few scenarios and differences that may be chance are
+    called so.
     """
     episodes = sum(item.evidence.trials for item in note.agents)
     if not episodes:
@@ -91,13 +92,19 @@ def _agent(found: AgentNote) -> Iterator[str]:
 
 
 def caveats(found: AgentNote) -> Iterator[str]:
-    """Yield what must be said before any share: errors, replayed replies, simulated customers."""
+    """Yield what must be said before any share: errors, no answers, replayed replies, simulated customers."""
     name = named(found.agent)
     errors, trials = found.evidence.errors, found.evidence.trials
     if errors:
         yield (
             f"{errors} of {counted(trials, 'episode')} of {name} ended in infrastructure errors and are left out, "
             f"which makes {found.strict.part}/{trials} if they count as failures"
+        )
+    silent = found.summary.no_answer
+    if silent.count:
+        yield (
+            f"{silent.count} of {counted(silent.whole, 'scored episode')} of {name} ended without an answer of its own "
+            f"({silent.words})"
         )
     stored = {kind: found.summary.replayed.get(kind, 0) for kind in ("yes", "partly")}
     if any(stored.values()):

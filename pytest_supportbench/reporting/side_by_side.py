@@ -82,6 +82,8 @@ def _rows(summaries: Sequence[AgentSummary], width: int) -> Iterator[tuple[str, 
     if any(summary.errors for summary in summaries):
         unscored = [summary.passed_of_all.whole - summary.passed.whole for summary in summaries]
         yield "not scored", [str(count) for count in unscored]
+    if any(summary.no_answer.count for summary in summaries):
+        yield "no answer", [str(summary.no_answer.count) for summary in summaries]
     usages = [summary.usage for summary in summaries]
     yield "tokens", [f"{usage.tokens:,}" if usage.counted else "–" for usage in usages]
     yield "seconds, median", ["–" if usage.seconds is None else f"{usage.seconds:.3g}" for usage in usages]

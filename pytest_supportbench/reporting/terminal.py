@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_supportbench.counted import counted
 from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
+from pytest_supportbench.reporting.no_answer import no_answer_lines, of_them
 from pytest_supportbench.reporting.reliability import reliability_lines
 from pytest_supportbench.reporting.side_by_side import compared
 from pytest_supportbench.reporting.text import clean, wrapped
@@ -145,8 +146,9 @@ def _short(name: str, width: int = 28) -> str:
 def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
     """Yield an agent's counts in words and tables of at most 80 columns."""
     if summary.passed.whole:
+        yield from no_answer_lines(summary.no_answer)
         yield ""
-        yield from _shares("dimension", summary.dimensions)
+        yield from _shares("dimension", summary.dimensions, summary.no_answer.dimensions)
         yield f"  {'strict pass':<28}{summary.passed!s:>16}   by effects alone {summary.passed_effects}"
         if any(share.whole > 1 for share in summary.trials.values()):
             stable = Share(
@@ -172,10 +174,14 @@ def lines(summary: AgentSummary, *, verbose: bool = False) -> Iterator[str]:
         yield from _failures(summary, verbose=verbose)
 
 
-def _shares(head: str, shares: Mapping[str, Share]) -> Iterator[str]:
+def _shares(
+    head: str, shares: Mapping[str, Share], hollow: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield a table of shares; ``hollow`` counts those of their passes that have no answer."""
     yield f"  {head:<28}{'passed':>16}"
     for name, share in shares.items():
-        yield f"  {_short(clean(name.replace('_', ' '))):<28}{share!s:>16}"
+        line = f"  {_short(clean(name.replace('_', ' '))):<28}{share!s:>16}   {of_them(hollow.get(name, 0))}"
+        yield line.rstrip()
 
 
 def _escalation(summary: AgentSummary) -> Iterator[str]:
@@ -186,6 +192,9 @@ def _escalation(summary: AgentSummary) -> Iterator[str]:
     yield _rates("always-escalate constant", constant, constant.specificity)
     counts = ", ".join(f"{label} {summary.escalation.classes.get(name, 0)}" for name, label in _CLASSES)
     yield from wrapped(counts, "    ")
+    hollow = summary.no_answer.classes
+    if counts := ", ".join(f"{label} {hollow[name]}" for name, label in _CLASSES if hollow.get(name)):
+        yield from wrapped(f"of these without an answer: {counts}", "    ", "      ")
 
 
 def _rates(name: str, table: EscalationTable, routine: Share) -> str:

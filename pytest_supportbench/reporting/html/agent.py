@@ -11,6 +11,7 @@ from pytest_supportbench.judged import Judged
 from pytest_supportbench.reporting.html.broken import broken
 from pytest_supportbench.reporting.html.charts import bar
 from pytest_supportbench.reporting.html.episodes import cut
+from pytest_supportbench.reporting.no_answer import of_them
 from pytest_supportbench.row_evidence import row_cases
 from pytest_supportbench.statistics import Interval, missing_packages
 from pytest_supportbench.summary import AgentSummary, Row, Share
@@ -41,6 +42,7 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None
         "name": summary.agent,
         "title": _title(summary),
         "broken": broken(summary, rows, judged),
+        "no_answer": _no_answer(summary),
         "bars": list(_bars(summary, scored, cases)),
         "bars_note": note,
         "explanation": _explanation(summary),
@@ -57,6 +59,10 @@ def agent_part(summary: AgentSummary, rows: Sequence[Row], judged: Judged | None
         ),
         "violations": sorted(_violations(summary), key=lambda item: (not item["severe"], item["code"])),
         "areas": list(_areas(summary, scored)),
+        "areas_note": ", ".join(
+            f"{name.replace('_', ' ')} {count}"
+            for name, count in sorted(summary.no_answer.dimensions.items())
+        ),
         "errors": [
             cut(
                 f"{cause}, {counted(count, 'episode')}: {message}{f' – {remedy}' if remedy else ''}",
@@ -86,6 +92,25 @@ def _title(summary: AgentSummary) -> str:
     return "; ".join(filter(None, parts)) + "."
 
 
+def _no_answer(summary: AgentSummary) -> dict[str, Any] | None:
+    """Return which scored episodes ended without a decision of the agent's own, with what was told of them."""
+    found = summary.no_answer
+    if not found.count:
+        return None
+    return {
+        "headline": f"{found.headline}.",
+        "items": [
+            {
+                "words": item.words,
+                "remedy": item.remedy,
+                "texts": [f"{text} ×{count}" for text, count in item.texts],
+                "more": item.count - sum(count for _, count in item.texts) if item.texts else 0,
+            }
+            for item in found.endings
+        ],
+    }
+
+
 def _trials(summary: AgentSummary) -> Iterator[str]:
     """Yield how reliable the agent is over several trials of a scenario."""
     if (known := summary.reliability) is None:
@@ -109,6 +134,7 @@ def _bars(
     }
     for name, share in summary.dimensions.items():
         shares[name.replace("_", " ")] = (share, _dimension(name))
+    hollow = summary.no_answer.dimensions
     for label, (share, good) in shares.items():
         if not share.whole:
             continue
@@ -119,6 +145,7 @@ def _bars(
             "label": label,
             "share": str(share),
             "bounds": bounds,
+            "hollow": of_them(hollow.get(label.replace(" ", "_"), 0)),
             "svg": bar(share.part / share.whole, interval, said),
         }
 
@@ -171,7 +198,11 @@ def _hand_offs(summary: AgentSummary) -> Iterator[dict[str, str]]:
     classes = summary.escalation.classes
 
     def told(*names: str) -> str:
-        return ", ".join(f"{classes.get(name, 0)} {name.replace('_', ' ')}" for name in names)
+        return ", ".join(
+            f"{classes.get(name, 0)} {name.replace('_', ' ')}{f' ({hollow})' if hollow else ''}"
+            for name in names
+            for hollow in [of_them(summary.no_answer.classes.get(name, 0))]
+        )
 
     yield {
         "need": "must be handed off",

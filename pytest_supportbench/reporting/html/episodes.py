@@ -41,6 +41,7 @@ COLUMNS: Final = (
     "outcome",
     "dimensions",
     "class",
+    "ending",
     "violations",
     "turns",
     "seconds",

@@ -6,14 +6,20 @@
   const AT_ONCE = 1000; // rows; the first of them are drawn before the rest, in two steps: each lays out the whole table anew
   const FOLD = 1200;
   const BRIEF = 160;
+  const LINE = 14; // characters of an agent's name that fit into its column
   const DIMENSIONS = ["resolution", "policy", "tool_use", "escalation"];
   const RANK = { failed: 0, "new failure": 0, "got worse": 0, "newly flaky": 0.5, error: 1, "failed as before": 2, quarantine: 3, fixed: 4, passed: 5 };
   const NEEDS = { must: "this case must be handed off", must_not: "this case must not be handed off", either: "either is right" };
   const ENDINGS = {
     acted: "the agent gave its outcome", asked: "the agent asked, and there was no more to tell it",
     turn_limit: "no outcome within the turns allowed", time_limit: "out of time", invalid_reply: "replies that were no valid turn",
-    agent_failed: "the agent crashed", error: "the infrastructure broke",
+    agent_failed: "the agent crashed or refused", error: "the infrastructure broke",
   };
+  const ENDED = { // in a filter and in a cell
+    acted: "with an outcome", asked: "with a question", turn_limit: "no outcome in its turns", time_limit: "out of time",
+    invalid_reply: "invalid replies", agent_failed: "crashed or refused", error: "infrastructure error",
+  };
+  const OWN = ["acted", "asked", "error"]; // what needs no word beside the outcome
   const MARKS = {
     passed: "✓", fixed: "✓", failed: "✗", "new failure": "✗", "got worse": "✗", "newly flaky": "✗", "failed as before": "✗", quarantine: "⏸", error: "!",
   };
@@ -113,17 +119,18 @@
     choices("sb-violation", all((row) => row.violations));
     choices("sb-agent", all((row) => row.agent), (value) => value);
     choices("sb-outcome", all((row) => row.outcome));
+    choices("sb-ending", all((row) => row.ending), (value) => ENDED[value] || words(value));
   }
 
   const chosen = (id) => byId(id).value;
 
   function filtered() {
     const area = chosen("sb-area"), dimension = chosen("sb-dimension"), violation = chosen("sb-violation");
-    const agent = chosen("sb-agent"), outcome = chosen("sb-outcome"), text = chosen("sb-text").trim().toLowerCase();
+    const agent = chosen("sb-agent"), outcome = chosen("sb-outcome"), ending = chosen("sb-ending"), text = chosen("sb-text").trim().toLowerCase();
     return rows.filter((row) =>
       (!area || row.area === area) && (!dimension || row[dimension] === 0) &&
       (!violation || row.violations.includes(violation)) && (!agent || row.agent === agent) &&
-      (!outcome || row.outcome === outcome) && (!text || row.search.includes(text)));
+      (!outcome || row.outcome === outcome) && (!ending || row.ending === ending) && (!text || row.search.includes(text)));
   }
 
   function value(row, name) {
@@ -165,17 +172,27 @@
     ];
   }
 
+  function pieces(name) { // lines may end between parts of a name, and in a long part between its words
+    const parts = name.match(/[^-:/]*[-:/]|[^-:/]+/gu) || [];
+    return parts.flatMap((part) => (part.length > LINE ? part.match(/[^_.]{0,13}[_.]|[^_.]{1,14}/gsu) : [part]))
+      .flatMap((piece) => [el("wbr", {}), piece]);
+  }
+
   function cell(row, name, label) {
     const node = el("td", { "data-label": label });
     if (name === "outcome") {
       const tone = ["passed", "fixed"].includes(row.outcome) ? "sb-good" : row.outcome === "error" ? "sb-unsure" : "sb-bad";
       node.append(el("span", { class: tone }, el("span", { "aria-hidden": "true" }, `${MARKS[row.outcome]} `), row.outcome));
+      if (row.ending && !OWN.includes(row.ending)) node.append(el("span", { class: "sb-codes" }, ENDED[row.ending] || words(row.ending)));
       if (row.violations.length) node.append(el("span", { class: "sb-codes" }, row.violations.map(words).join(", ")));
     } else if (DIMENSIONS.includes(name)) node.append(...mark(row[name]));
     else if (name === "seconds") node.append(row.seconds === null ? "–" : row.seconds.toFixed(row.seconds < 10 ? 2 : 0));
     else if (name === "tokens") node.append(row.tokens === null ? "–" : row.tokens.toLocaleString("en"));
     else if (name === "class") node.append(words(row.class || "–"));
-    else if (name === "agent") node.append(el("bdi", {}, row.agent));
+    else if (name === "agent") {
+      node.className = "sb-agent";
+      node.append(el("bdi", {}, pieces(row.agent)));
+    }
     else node.append(words(row[name] ?? "–"));
     return node;
   }

@@ -42,6 +42,7 @@ def _values(
     yield _outcome(row["verdict"], groups.get(case, ""))
     yield [int(row["dimensions"][name]) for name in STRICT_DIMENSIONS] if row["dimensions"] else None
     yield row["escalation_class"]
+    yield row.get("ending", "")
     yield sorted({code for code, _ in row["violations"]})
     yield from (usage.get("turns"), round(row["seconds"], 3), sum(tokens) if tokens else None)
     yield cut(row["headline"], MAX_SHORT)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from pytest_supportbench.comparable import part_text
 from pytest_supportbench.counted import counted
 from pytest_supportbench.judged import Judged
+from pytest_supportbench.no_answer import no_answers
 from pytest_supportbench.reporting.gate import meaning
 from pytest_supportbench.summary import Row, case_of
 
@@ -49,10 +50,7 @@ def verdict(
     )
     word, sentence, tone = _gated(judged) if judged is not None else _plain(rows)
     if {row["verdict"] for row in rows} in ({"failed"}, {"failed", "passed"}):
-        warnings = (
-            *warnings,
-            "None of these episodes was lost to infrastructure errors: what failed in them is the agent's own doing.",
-        )
+        warnings = (*warnings, _whose(rows))
     if stopped and tone == "good":
         word, sentence, tone = (
             "INCOMPLETE",
@@ -64,6 +62,16 @@ def verdict(
     if failed_otherwise and judged is None and tone != "bad":
         word, sentence, tone = "FAILED", f"This run has {_others(failed_otherwise)}.", "bad"
     return Verdict(word, sentence, tone, warnings)
+
+
+def _whose(rows: Sequence[Row]) -> str:
+    """Return whose doing the failures are, in a run that no infrastructure error took an episode from."""
+    if {row.get("ending") for row in rows} & {"agent_failed", "time_limit"}:
+        return (
+            "No infrastructure error was seen. A crash, a refusal or too long a wait counts as the agent's failure, "
+            "and may be its server's: what it said stands below."
+        )
+    return "None of these episodes was lost to infrastructure errors: what failed in them is the agent's own doing."
 
 
 def _gated(judged: Judged) -> tuple[str, str, Tone]:
@@ -142,6 +150,11 @@ def _doubts(rows: Sequence[Row], *, stopped: bool, planned: int, failed_otherwis
         )
     if broken := some("verdict", "error"):
         yield f"{counted(broken, 'episode')} not scored: the infrastructure broke, which says nothing of the agent."
+    if (silent := no_answers([row for row in rows if row["verdict"] != "error"])).count:
+        yield (
+            f"{silent.headline}: {silent.words}. Whoever does nothing breaks hardly any policy: the shares below say "
+            "how many of their passes are of this kind."
+        )
     if again := sum(row["attempt"] > 1 for row in rows):
         yield f"{counted(again, 'episode')} tried more than once, and shown as of the last time."
     if replayed := len(rows) - some("replayed", "no"):
