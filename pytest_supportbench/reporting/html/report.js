@@ -190,7 +190,7 @@
     else if (name === "tokens") node.append(row.tokens === null ? "–" : row.tokens.toLocaleString("en"));
     else if (name === "class") node.append(words(row.class || "–"));
     else if (name === "agent") {
-      node.className = "sb-agent";
+      node.className = "sb-named";
       node.append(el("bdi", {}, pieces(row.agent)));
     }
     else node.append(words(row[name] ?? "–"));
