@@ -35,7 +35,10 @@ def open_session(config: pytest.Config) -> BenchSession:
         from pytest_supportbench.session import BenchSession  # noqa: PLC0415 - not before a scenario is collected
 
         run_id, path = config.stash[RUN]
-        session = BenchSession(config.stash[SETTINGS], Path(path), run_id, lambda: _registered(config))
+        workers = getattr(config, "workerinput", {}).get("workercount", 1)
+        session = BenchSession(
+            config.stash[SETTINGS], Path(path), run_id, lambda: _registered(config), alone=workers == 1
+        )
         config.stash[_SESSION] = session
     return session
 

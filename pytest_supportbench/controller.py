@@ -297,6 +297,7 @@ class Controller:
             budget=self._closing["budget"],
             cassettes=self._closing["cassettes"],
             alike=self._settings.alike,
+            busy=self._tally.busy,
         )
         self._explaining.report(terminalreporter, self._shown)
 

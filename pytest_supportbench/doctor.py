@@ -136,7 +136,7 @@ class _Visit:
             self._say(name.replace("_", " "), _shown(self._facts()[name]))
         if result.episode.error is not None:
             return self._broken(result.episode.error)
-        advice = _advice(spec, result.episode.ending)
+        advice = result.episode.failure_remedy or _advice(spec, result.episode.ending)
         return self._wired(result) if advice is None else self._unusable(result, advice)
 
     def _say(self, label: str, text: str) -> None:
@@ -265,6 +265,8 @@ def _outcome(result: Result) -> Iterator[tuple[str, str]]:
 def _why(episode: Episode) -> str:
     if episode.ending == "invalid_reply":
         return "its replies were no turns"
+    if episode.failure_remedy:
+        return "its server refused the request"
     return "it took too long" if episode.ending == "time_limit" else "it crashed or refused"
 
 

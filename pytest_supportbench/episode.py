@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from time import sleep
 from typing import Any, Final, TypeAlias
 
+from pytest_supportbench.agents.retries import Grace
 from pytest_supportbench.clock import now
 from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.customer import CustomerBrief, Simulation
@@ -18,6 +21,7 @@ from pytest_supportbench.errors import (
 )
 from pytest_supportbench.live_tools import LiveTools
 from pytest_supportbench.loading import BoundScenario
+from pytest_supportbench.pacing import Place, RunOver
 from pytest_supportbench.protocol import Observation, Turn
 from pytest_supportbench.records import EXCERPT, Episode, EpisodeError, Limits
 from pytest_supportbench.redaction import said_by
@@ -41,7 +45,8 @@ def _failed(conversation: Conversation, error: BaseException, seconds: float) ->
     if isinstance(error, ToolsetError):
         return conversation.finish(seconds=seconds, ending="error", error=toolset_broke(error))
     episode = conversation.finish(seconds=seconds, ending="agent_failed", failure=failure_text(error))
-    return replace(episode, failure_replayed=isinstance(error, ReplayedFailure))
+    remedy = error.remedy if isinstance(error, AgentFailure) else ""
+    return replace(episode, failure_replayed=isinstance(error, ReplayedFailure), failure_remedy=remedy)
 
 
 def failure_text(error: BaseException) -> str:
@@ -69,9 +74,9 @@ def run_episode(
 class Dialogue:
     """One conversation on its way to an episode: its clock, its limits, and its tools for live calls.
 
-    ``on_busy`` is told of the seconds that a busy server asked to wait. A ``simulation`` answers for the
-    customer what the script has nothing for. The clock stands still meanwhile, and the answers of an episode together
-    may take as long again as the agent.
+    ``place`` is the episode's place at the agent's server, where others ask that too. A ``simulation`` answers for the
+    customer what the script has nothing for. The clock stands still meanwhile, as it does while a busy server is waited
+    for, and the answers of an episode together may take as long again as the agent.
     """
 
     def __init__(
@@ -86,30 +91,38 @@ class Dialogue:
         self._limits = limits
         self._clock = clock
         self._start = clock()
-        self._waited = 0.0
+        self._off = 0.0
+        self._answering = 0.0
         self._excused = 0.0
-        self._held = 0.0
-        self.on_busy: Callable[[float], None] = lambda _seconds: None
-        self._asked: float | None = None
+        self._pauses = 0.0
+        self.place: Place | None = None
+        self._stands: float | None = None
         self._simulation = simulation
         if simulation is not None:
             conversation.simulate = self._simulate
 
     def _simulate(self, brief: CustomerBrief) -> str:
         assert self._simulation is not None
-        left = max(self._limits.timeout - self._waited, 0.0)
-        self._asked = begin = self._clock()
-        try:
+        left = max(self._limits.timeout - self._answering, 0.0)
+        with self._standing_still(customer=True):
             return self._simulation.answer(brief, left)
+
+    @contextmanager
+    def _standing_still(self, *, customer: bool = False) -> Iterator[None]:
+        self._stands = begin = self._clock()
+        try:
+            yield
         finally:
-            self._waited += self._clock() - begin
-            self._asked = None
+            spent = self._clock() - begin
+            self._off += spent
+            self._answering += spent if customer else 0.0
+            self._stands = None
 
     def seconds(self) -> float:
         """Return the seconds since the episode began, without those that are not the agent's; from any thread."""
-        asked = self._asked
-        spent = (self._clock() if asked is None else asked) - self._start
-        return max(spent - self._waited - self._excused - self._held, 0.0)
+        stands = self._stands
+        spent = (self._clock() if stands is None else stands) - self._start
+        return max(spent - self._off - self._excused, 0.0)
 
     @property
     def limit(self) -> float:
@@ -120,16 +133,31 @@ class Dialogue:
         """Take off seconds in which other episodes kept this one waiting, together at most as many as the limit."""
         self._excused = min(self._excused + seconds, self._limits.timeout)
 
-    def wait_for_server(self, pause: float, asked: float) -> bool:
-        """Take note of a pause for a busy server, of which it asked for so much, before it begins; both in seconds.
+    def refused(self, pause: float, asked: float) -> Grace:
+        """Give the place back to a busy server, which asked for so much of the pause that follows; both in seconds.
 
-        Returns whether it is taken off: all together at most as much as the limit.
+        All pauses together cost no time as long as they are within the limit; after that no retry is spared either.
         """
-        self.on_busy(asked)
-        if self._held + pause > self._limits.timeout:
-            return False
-        self._held += pause
-        return True
+        ours = self.place is not None and self.place.refused(asked)
+        free = self._pauses + pause <= self._limits.timeout
+        return Grace(free=free, ours=ours and free)
+
+    def wait(self, pause: float, grace: Grace) -> None:
+        """Wait so many seconds, and then for a place: that is never charged, as waiting for the first one is not.
+
+        Raises `InfrastructureError` where the run ends meanwhile.
+        """
+        if not grace.free:
+            sleep(pause)
+        with self._standing_still():
+            if grace.free:
+                self._pauses += pause
+                sleep(pause)
+            if self.place is not None:
+                try:
+                    self.place.again()
+                except RunOver as error:
+                    raise InfrastructureError("run_over", str(error)) from None
 
     def time_left(self) -> float:
         """Return the seconds until the episode's limit; not below 0."""

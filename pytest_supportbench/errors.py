@@ -79,7 +79,16 @@ class InfrastructureError(SupportBenchError):
 
 
 class AgentFailure(SupportBenchError):  # noqa: N818 - "failure" against "error" is the design's own distinction
-    """The system under test itself failed (crashed, answered 5xx, ran out of time); scored as failed."""
+    """The system under test itself failed (crashed, answered 5xx, ran out of time); scored as failed.
+
+    ``remedy`` says what to do about it where that is not to mend the agent.
+    """
+
+    remedy: str = ""
+
+    def __init__(self, message: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class ReplayedFailure(AgentFailure):

@@ -38,6 +38,7 @@ from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
 if TYPE_CHECKING:
     from pytest_supportbench.gating import Gate
+    from pytest_supportbench.session import BenchSession
 
 __all__ = ["supportbench", "supportbench_agent", "supportbench_run", "supportbench_scenario"]
 
@@ -242,6 +243,7 @@ def pytest_runtest_makereport(
             }
             for run in runs
         ]
+        data |= _busy(item.config, session)
         if report.failed or session.settings.passed_sections:
             from pytest_supportbench.reporting.sections import sections  # noqa: PLC0415 - mostly failures only
 
@@ -250,6 +252,12 @@ def pytest_runtest_makereport(
     if data:
         setattr(report, ATTRIBUTE, data)
     return report
+
+
+def _busy(config: pytest.Config, session: BenchSession) -> dict[str, Any]:
+    """Return what servers bore so far that had no room for all that this process asked; the last report counts."""
+    busy = session.busy()
+    return {"busy": {getattr(config, WORKER, {}).get("workerid", ""): busy}} if busy else {}
 
 
 def _tell_in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

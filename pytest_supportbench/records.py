@@ -65,7 +65,8 @@ class Episode:
 
     ``ending`` says why it ended; ``action`` is the last turn's action where that turn ended the episode.
     ``seconds`` is the wall time from dispatch without the time that a simulated customer took, ``agent_seconds`` the
-    part spent waiting for the agent. ``failure_replayed`` says that the agent's failure was stored in an earlier run.
+    part spent waiting for the agent. ``failure_replayed`` says that the agent's failure was stored in an earlier run,
+    ``failure_remedy`` what to do about one that it is not for the agent to mend.
     """
 
     scenario_id: str
@@ -78,6 +79,7 @@ class Episode:
     error: EpisodeError | None = None
     failure: str = ""
     failure_replayed: bool = False
+    failure_remedy: str = ""
     seconds: float = 0.0
     agent_seconds: float = 0.0
 

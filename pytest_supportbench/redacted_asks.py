@@ -71,7 +71,8 @@ def _agents_own(error: BaseException, redactor: Redactor) -> BaseException:
     if is_interrupt(clean) or isinstance(clean, InfrastructureError | ReplayedFailure):
         return clean
     if isinstance(clean, AgentFailure):
-        return AgentFailure(said_by(clean) or type(clean).__name__)
+        remedy = redactor.text(clean.remedy) if type(clean.remedy) is str else ""
+        return AgentFailure(said_by(clean) or type(clean).__name__, remedy)
     return (
         clean if isinstance(clean, Exception) else AgentFailure(f"{type(clean).__name__}: {said_by(clean)}")
     )

@@ -129,7 +129,9 @@ class Redactor:
         clean = self.text(said)
         if clean == said:
             return error
-        return AgentFailure(clean if isinstance(error, AgentFailure) else f"{type(error).__name__}: {clean}")
+        if isinstance(error, AgentFailure):
+            return AgentFailure(clean, error.remedy)
+        return AgentFailure(f"{type(error).__name__}: {clean}")
 
     def _blanked(self, text: str, *, pieces: bool) -> str:
         if self._meant:

@@ -116,7 +116,9 @@ class _Seat:
             customer=bench.customer,
         )
         width = min(threads, self.agent.window) if assignment.alone else threads
-        self.scheduler = Scheduler(self.runner, lambda _: None, concurrency=width, output=bench.output)
+        self.scheduler = Scheduler(
+            self.runner, lambda _: None, concurrency=width, output=bench.output, alone=False
+        )
         self._lock = threading.Lock()
         self._fingerprint: dict[str, Any] | None = None
 

@@ -250,7 +250,7 @@ class Runner:
         if agent.wants_reference:
             return drive(dialogue, ScriptedAgent(job.bound.scenario.reference, agent.spec).reply)
         suite, scenario = job.bound.suite.suite.name, job.bound.scenario.id
-        case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left, dialogue.wait_for_server)
+        case = Case(suite, scenario, job.trial, dialogue.tools, dialogue.time_left, dialogue)
         ask: Any = agent.asker(case) if problem is None else _refusing(agent, problem)
         if agent.inline:
             return drive(dialogue, ask)

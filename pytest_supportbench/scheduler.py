@@ -12,7 +12,7 @@ from pytest_supportbench.agents.base import LiveAgent
 from pytest_supportbench.episode import Dialogue, agent_crashed
 from pytest_supportbench.executor import DaemonExecutor
 from pytest_supportbench.output import ThreadOutput
-from pytest_supportbench.pacing import Pace
+from pytest_supportbench.pacing import Borne, Pace
 from pytest_supportbench.records import Limits
 from pytest_supportbench.results import Result
 from pytest_supportbench.runner import Job, Runner
@@ -43,7 +43,8 @@ class Scheduler:
     ``record`` is called once for each finished episode, in the thread that ran it. ``concurrency`` overrides every
     agent's own window; ``inline`` runs everything in the caller's thread, as debuggers need it. ``admit`` is called
     before each episode, in the thread that would run it; where it raises, the episode does not start. ``output`` is
-    where several schedulers of one process share the routing of streams, which is never taken away then.
+    where several schedulers of one process share the routing of streams, which is never taken away then. ``alone`` says
+    that no other process of the run asks the agents' servers.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Scheduler:
         make_executor: MakeExecutor = DaemonExecutor,
         admit: Callable[[], None] = lambda: None,
         output: ThreadOutput | None = None,
+        alone: bool = True,
     ) -> None:
         self._runner = runner
         self._record = record
@@ -63,6 +65,7 @@ class Scheduler:
         self._inline = inline
         self._make_executor = make_executor
         self._admit = admit
+        self._alone = alone
         self._windows: dict[str, Window] = {}
         self._opening = threading.Lock()
         self._paces: dict[str, Pace] = {}
@@ -136,7 +139,8 @@ class Scheduler:
         pace = self._paces.get(agent.host)
         if pace is None:
             unknown = agent.queues and agent.parallel is None
-            pace = self._paces[agent.host] = Pace(most, Seeker(most) if unknown else None)
+            pace = Pace(most, Seeker(most) if unknown else None, alone=self._alone)
+            self._paces[agent.host] = pace
         pace.widen(most)
         return pace
 
@@ -156,8 +160,7 @@ class Scheduler:
     def _run_now(self, window: Window, job: Job) -> Result:
         def begun(dialogue: Dialogue) -> None:
             window.running[job.key] = dialogue
-            if (place := window.places.get(job.key)) is not None:
-                dialogue.on_busy = place.refused
+            dialogue.place = window.places.get(job.key)
 
         redactor = self._runner.redactor(job.agent)
         with self.output.caught(redactor) as caught:
@@ -213,6 +216,12 @@ class Scheduler:
                 "the run stops here. Give the agent a time-out of its own, or raise --supportbench-timeout"
             )
             raise TooManyHung(msg)
+
+    def busy(self) -> dict[str, Borne]:
+        """Return what each server bore that refused requests for being busy."""
+        with self._opening:
+            found = {host: pace.borne() for host, pace in self._paces.items()}
+        return {host: borne for host, borne in found.items() if borne.refusals}
 
     def end_episodes(self) -> None:
         """Let running episodes end at their next reply or call, for where the process goes on without them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class BenchSession:
 
     ``registered`` returns the agents and toolsets that hooks registered; it is asked once, when first needed. ``shard``
     is what the run line says of it where only a part of the run's scenarios is run here; set before any is. ``remote``
-    is the cluster that runs the episodes, if any.
+    is the cluster that runs the episodes, if any. ``alone`` says that no other process runs items of this session.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class BenchSession:
         path: Path,
         run_id: str,
         registered: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]],
+        *,
+        alone: bool = True,
     ) -> None:
         self.settings = settings
         self.limits = Limits(max_turns=settings.max_turns, timeout=settings.timeout)
@@ -82,6 +85,7 @@ class BenchSession:
             concurrency=settings.concurrency,
             inline=settings.inline and settings.executor is None,
             admit=self._budget.admit,
+            alone=alone,
         )
         self._constants: dict[str, str | None] = {}
         self.shard: Json | None = None
@@ -210,6 +214,10 @@ class BenchSession:
         result = self.scheduler.run_here(job)
         self.results.append({**result.to_json(), "own": True} if own else result.to_json())
         return result
+
+    def busy(self) -> Json:
+        """Return by server what those bore that refused requests of this process, as JSON data."""
+        return {server: asdict(borne) for server, borne in self.scheduler.busy().items()}
 
     def _record(self, result: Result) -> None:
         self.results.append(result.to_json())

@@ -22,6 +22,7 @@ class Tally:
     ``failed`` counts failures, but of a ``gated`` run those that are a scenario's verdict, which are the gate's to
     judge; ``others`` names those that are no scenario's verdict. ``mistakes`` counts items by what kept them from
     running, ``errors`` those that an infrastructure error ended. ``skipped`` has the suite and id of scenario items.
+    ``busy`` has by process and server what servers bore that refused requests.
     """
 
     def __init__(self, *, gated: bool) -> None:
@@ -30,12 +31,14 @@ class Tally:
         self.errors = 0
         self.mistakes: Counter[str] = Counter()
         self.skipped: dict[str, tuple[str, str]] = {}
+        self.busy: dict[str, dict[str, dict[str, int]]] = {}
         self._gated = gated
         self._own_errors: list[str] = []
         self._reported = 0
 
     def take(self, report: Any, data: Mapping[str, Any], rows: Sequence[Row]) -> None:
         """Take a test's report with the plain data that came with it, and what that has of episodes."""
+        self.busy.update(data.get("busy", {}))
         if "skipped" in data and not rows:
             suite, scenario = data["skipped"]
             self.skipped[report.nodeid] = (suite, scenario)

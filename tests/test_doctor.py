@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from fake_http import served
 from fake_ollama import DIGEST, FakeOllama
 from fake_openai import FakeOpenAI
 from projects import scenario, suite
@@ -176,6 +177,22 @@ def test_the_infrastructure_is_told_from_the_agent(folder, doctor):
     assert "cause connection_refused" in text
     assert "remedy start the server with: ollama serve" in text
     assert "verdict" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(429, "wait, raise its limit"), (503, "wait until it has started")]
+)
+def test_a_server_without_room_is_no_agent_to_mend(folder, doctor, number, remedy):
+    """For a limit of the server's the remedy is about the limit, and not to mend the agent."""
+    with served(lambda request: request.send(number, "later")) as server:
+        text = f"kind: http\ntarget: {server.url}\noptions: {{retries: 0}}\n"
+        (folder / "desk.yaml").write_text(text, encoding="utf-8")
+        code, text = doctor("desk.yaml", *DESK)
+    assert code == 1
+    assert f"status {number}" in text
+    assert "NOT WIRED UP: its server refused the request. remedy the server " in text
+    assert remedy in text
+    assert "mend" not in text
 
 
 def test_a_model_server_is_described_and_asked(folder, doctor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -9,25 +10,32 @@ import pytest
 from fake_http import GOOD, Request, served
 from projects import agent, last_run, project, start
 
-SLOTS = 2
+GIVEN = r"it was given ([1-4]) at a time in the end; --supportbench-concurrency=\1 spares the waiting"
 
 
 class Desk:
-    """A server of two slots: it counts what runs at a time, and refuses more where it is told to."""
+    """A server of two slots or others: it counts what runs at a time, and refuses more where it is told to."""
 
-    def __init__(self, *, refuses: bool = False, seconds: float = 0.02) -> None:
-        self.refuses, self.seconds = refuses, seconds
+    def __init__(
+        self,
+        *,
+        refuses: int = 0,
+        slots: int = 2,
+        seconds: float = 0.02,
+        after: str = "0.05",
+    ) -> None:
+        self.refuses, self.slots, self.seconds, self.after = refuses, slots, seconds, after
         self.lock = threading.Lock()
         self.running = self.most = self.refused = 0
 
     def __call__(self, request: Request) -> None:
         with self.lock:
-            full = self.refuses and self.running >= SLOTS
+            full = bool(self.refuses) and self.running >= self.slots
             self.refused += full
             self.running += not full
             self.most = max(self.most, self.running)
         if full:
-            request.send(429, {"error": "too many"}, Retry_After="0.05")
+            request.send(self.refuses, {"error": "too many"}, Retry_After=self.after)
             return
         time.sleep(self.seconds)
         with self.lock:
@@ -38,11 +46,69 @@ class Desk:
 def test_a_server_that_refuses_is_given_less_until_every_scenario_is_judged(plain, pytester):
     """With room for two of eight, nothing fails for want of room: the window shrinks instead of asking again."""
     project(pytester, range(1, 41))
-    desk = Desk(refuses=True)
+    desk = Desk(refuses=429)
     with served(desk) as server:
         result = plain(f"--supportbench-agent={server.url}", "--supportbench-concurrency=8")
     result.assert_outcomes(passed=40)
     assert 0 < desk.refused < 40
+
+
+@pytest.mark.parametrize(
+    ("desk", "args", "advice"),
+    [
+        (Desk(refuses=429, slots=1, seconds=0.1, after="1"), (), GIVEN),
+        (Desk(refuses=503, slots=3, seconds=0.3, after="1"), (), GIVEN),
+        (
+            Desk(refuses=503, slots=1, seconds=0.1, after="1"),
+            ("-n", "2"),
+            "without -n the run finds out how many",
+        ),
+    ],
+    ids=["one at a time", "three", "two processes"],
+)
+def test_no_episode_is_lost_to_our_own_other_requests(plain, pytester, desk, args, advice):
+    """Refused ones that all may come back after a second are let in as the server bears it; the summary says so."""
+    project(pytester, range(1, 13))
+    with served(desk) as server:
+        result = plain(*args, f"--supportbench-agent={server.url}")
+    result.assert_outcomes(passed=12)
+    told = " ".join(result.stdout.str().split())
+    assert 0 < desk.refused < 20
+    times = "time" if desk.refused == 1 else "times"
+    assert f"the server at localhost:{server.server_port} was busy {desk.refused} {times}: " in told
+    assert re.search(advice, told)
+
+
+def test_a_server_that_refuses_for_ever_fails_its_episodes(plain, pytester):
+    """It is asked once more for each time that others might be why, and then as often as ``retries`` says."""
+    project(pytester, [1, 2])
+    with served(lambda request: request.send(429, "later", Retry_After="0.1")) as server:
+        result = plain(f"--supportbench-agent={server.url}")
+    result.assert_outcomes(failed=2)
+    assert {line["failure"].partition(" (")[0] for line in last_run(pytester).episodes} == {
+        f"POST {server.url}: status 429 Too Many Requests: later"
+    }
+    assert len(server.requests) == 8
+    told = " ".join(result.stdout.str().split())
+    assert (
+        "was busy 8 times, 6 of them with one request of this run at a time: raise the server's limit" in told
+    )
+
+
+def test_a_model_server_that_refuses_for_ever_is_an_error(plain, pytester):
+    """A model's server that stays busy says nothing about the agent, as before."""
+    project(pytester, [1])
+    with served(
+        lambda request: request.send(429, {"error": {"message": "later"}}, Retry_After="0")
+    ) as server:
+        spec = f"openai:m?base_url={server.url}&retries=1"
+        result = plain(f"--supportbench-agent={spec}")
+    assert result.ret == 10
+    (line,) = last_run(pytester).episodes
+    assert (line["verdict"], line["error"]["cause"]) == ("error", "rate_limited")
+    assert (
+        "after 2 retries, 1 of them since other requests of the run kept it busy" in line["error"]["message"]
+    )
 
 
 def test_a_pause_that_the_server_asks_for_costs_an_episode_no_time(plain, pytester):

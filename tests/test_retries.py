@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_supportbench.agents.retries import FIRST_PAUSE, LONGEST_PAUSE, Transient, retried, retry_after
+from pytest_supportbench.agents.retries import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    Grace,
+    Transient,
+    retried,
+    retry_after,
+)
 from pytest_supportbench.errors import AgentFailure, InfrastructureError
 
 BUSY = InfrastructureError("server_busy", "its queue is full", "wait")
@@ -21,6 +28,22 @@ def failing(times, error=BUSY, after=None):
         return number
 
     return attempt
+
+
+class Waits:
+    """Grants what it is told to, one refusal after the other, and notes what it was told."""
+
+    def __init__(self, *graces):
+        self.graces = list(graces)
+        self.refusals = []
+        self.pauses = []
+
+    def refused(self, pause, asked):
+        self.refusals.append((pause, asked, len(self.pauses)))
+        return self.graces.pop(0) if len(self.graces) > 1 else self.graces[0]
+
+    def wait(self, pause, grace):
+        self.pauses.append((pause, grace))
 
 
 def test_an_attempt_that_succeeds_at_once_is_not_repeated():
@@ -67,10 +90,12 @@ def test_a_failing_agent_stays_a_failure():
 
 
 def test_the_server_says_how_long_to_wait():
-    """A Retry-After longer than the usual pause is waited for."""
+    """A Retry-After longer than the usual pause is waited for, and a moment that differs between requests."""
     pauses = []
-    retried(failing(1, after=20.0), sleep=pauses.append)
-    assert pauses == [20.0]
+    for _ in range(20):
+        retried(failing(1, after=20.0), sleep=pauses.append)
+    assert all(20 <= pause <= 20 + FIRST_PAUSE for pause in pauses)
+    assert max(pauses) - min(pauses) > FIRST_PAUSE / 10
 
 
 def test_no_pause_outlasts_the_time_that_is_left():
@@ -127,35 +152,46 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(headers, seconds):
 
 def test_a_busy_server_is_waited_for_beyond_the_time_that_is_left_where_that_costs_none():
     """A pause that is not the episode's is taken though it is longer than what is left, and told before it begins."""
-    pauses, told = [], []
-
-    def waits(pause, asked):
-        told.append((pause, asked, len(pauses)))
-        return True
-
+    free = Grace(free=True)
+    waits = Waits(free)
     attempt = failing(1, after=30.0)
-    assert retried(attempt, time_left=lambda: 12.0, waits=waits, sleep=pauses.append) == (2, 1)
-    assert (told, pauses) == ([(30.0, 30.0, 0)], [30.0])
+    unused = lambda _: pytest.fail("slept")  # noqa: E731 - one line says it
+    assert retried(attempt, time_left=lambda: 12.0, waits=waits, sleep=unused) == (2, 1)
+    ((pause, asked, before),) = waits.refusals
+    assert (asked, before, waits.pauses) == (30.0, 0, [(pause, free)])
+    assert pause >= 30
 
 
 def test_a_lost_connection_is_no_busy_server():
     """Only who refuses for want of room is waited for at no cost."""
     lost = InfrastructureError("connection_lost", "it went away")
-    retried(failing(1, lost), waits=lambda *_: pytest.fail("told"), sleep=lambda _seconds: None)
-    told = []
-    failure = Transient(AgentFailure("status 429"), busy=True)
+    waits = Waits(Grace(free=True, ours=True))
+    retried(failing(1, lost), waits=waits, sleep=lambda _seconds: None)
+    assert waits.refusals == []
+    answers = iter([Transient(AgentFailure("status 429"), busy=True), None])
 
     def attempt():
-        if not told:
-            raise failure
+        if error := next(answers):
+            raise error
         return "good"
 
-    assert retried(attempt, waits=lambda *pause: told.append(pause) or True, sleep=lambda _: None)[1] == 1
+    assert retried(attempt, waits=waits) == ("good", 1)
+    assert len(waits.refusals) == 1
 
 
 def test_the_last_refusal_is_told_too():
     """Who paces the others hears of a server that stays busy, though no further try follows."""
-    told = []
+    waits = Waits(Grace())
     with pytest.raises(InfrastructureError):
-        retried(failing(9), retries=1, waits=lambda *pause: told.append(pause) or True, sleep=lambda _: None)
-    assert len(told) == 2
+        retried(failing(9), retries=1, waits=waits)
+    assert (len(waits.refusals), len(waits.pauses)) == (2, 1)
+
+
+def test_a_refusal_that_other_requests_of_the_run_brought_about_uses_up_no_retry():
+    """Only those that the server is to blame for are counted against the retries; the error tells them apart."""
+    ours, theirs = Grace(free=True, ours=True), Grace(free=True)
+    assert retried(failing(7), retries=0, waits=Waits(ours)) == (8, 7)
+    with pytest.raises(
+        InfrastructureError, match="after 4 retries, 3 of them since other requests of the run"
+    ):
+        retried(failing(99), retries=1, waits=Waits(ours, ours, theirs, ours, theirs))

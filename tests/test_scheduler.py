@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from crowd import Crowd
@@ -19,6 +19,7 @@ from stubs import StubAgent
 
 from pytest_supportbench import episode as episodes
 from pytest_supportbench import scheduler as scheduling
+from pytest_supportbench.agents.retries import Grace
 from pytest_supportbench.conversation import Conversation
 from pytest_supportbench.environment import Environment
 from pytest_supportbench.errors import AgentFailure, InfrastructureError, UsageError
@@ -231,19 +232,37 @@ def test_a_hung_call_gives_its_place_at_the_server_back(bound: Any, monkeypatch:
     gate.set()
 
 
-def test_waiting_for_a_busy_server_costs_no_time_of_the_episode(bound: Any):
-    """A pause that the server asked for is taken off, once as long as the limit, and longer ones are not."""
+def test_waiting_for_a_busy_server_costs_no_time_of_the_episode(bound: Any, monkeypatch: Any):
+    """Pauses that the server asked for are taken off as long as the limit; waiting for a place then always is."""
     passed = [0.0]
+
+    def sleep(seconds: float) -> None:
+        passed[0] += seconds
+
+    class Place:
+        told: ClassVar[list[float]] = []
+
+        def refused(self, asked: float) -> bool:
+            self.told.append(asked)
+            return True
+
+        def again(self) -> None:
+            passed[0] += 100.0
+
+    monkeypatch.setattr(episodes, "sleep", sleep)
     conversation = Conversation(bound, Limits(timeout=10.0), "e")
     dialogue = episodes.Dialogue(conversation, Limits(timeout=10.0), lambda: passed[0])
-    told: list[float] = []
-    dialogue.on_busy = told.append
-    assert dialogue.wait_for_server(8.0, 5.0)
-    assert dialogue.seconds() == 0  # not yet waited for
-    passed[0] = 9.0
-    assert (dialogue.seconds(), dialogue.time_left()) == (1.0, 9.0)
-    assert not dialogue.wait_for_server(3.0, 0.0)
-    assert (dialogue.seconds(), told) == (1.0, [5.0, 0.0])
+    assert dialogue.refused(8.0, 5.0) == Grace(free=True)  # alone: no place, and nobody else who asks
+    dialogue.place = place = Place()  # type: ignore[assignment]
+    grace = dialogue.refused(8.0, 5.0)
+    assert grace == Grace(free=True, ours=True)
+    dialogue.wait(8.0, grace)
+    assert (dialogue.seconds(), passed[0]) == (0, 108.0)
+    passed[0] += 1.0
+    grace = dialogue.refused(3.0, 0.0)
+    assert grace == Grace()
+    dialogue.wait(3.0, grace)
+    assert (dialogue.seconds(), dialogue.time_left(), place.told) == (4.0, 6.0, [5.0, 0.0])
 
 
 def test_nothing_of_an_episode_is_kept_once_it_was_reported(desk: Desk):

@@ -59,7 +59,7 @@ class Case:
     """One episode as an adapter may know it. Nothing of it but ``tools`` is the agent's business.
 
     ``suite``, ``scenario`` and ``trial`` (from 1) say which one it is, for cassettes. ``time_left`` returns the
-    seconds until the episode's limit. ``waits`` is told of a pause for a busy server.
+    seconds until the episode's limit. ``waits`` knows what else asks a server that is busy, if any.
     """
 
     suite: str
@@ -67,7 +67,7 @@ class Case:
     trial: int
     tools: EpisodeTools
     time_left: Callable[[], float]
-    waits: Waits = lambda _pause, _asked: False
+    waits: Waits | None = None
 
 
 class LiveAgent(Protocol):

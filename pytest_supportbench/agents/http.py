@@ -161,20 +161,17 @@ class HttpAgent(BaseAgent):
 
     def _ask(self, observation: Observation, time_left: Callable[[], float], case: Case | None = None) -> Any:
         body = encode(self._mcp.added(observation, case))
-        own = limited(self._limit) if self._limit is not None else time_left
-        held = 0.0
+        given = time_left()
 
         def left() -> float:
-            return min(own() if self._limit is None else own() + held, time_left())
-
-        def waits(pause: float, asked: float) -> bool:
-            nonlocal held
-            excused = case is not None and case.waits(pause, asked)
-            held += pause if excused else 0.0
-            return excused
+            if self._limit is None:
+                return time_left()
+            return max(min(self._limit - given + time_left(), time_left()), 0.0)  # by the episode's own clock
 
         attempt = partial(self._attempt, body, left)
-        answer, retries = retried(attempt, retries=self._retries, time_left=left, waits=waits)
+        answer, retries = retried(
+            attempt, retries=self._retries, time_left=left, waits=case.waits if case else None
+        )
         if answer.flooded:
             return unreadable(f"the reply has more than {MAX_BYTES:,} bytes", answer.body)
         coding = answer.headers.get("content-encoding", "identity")

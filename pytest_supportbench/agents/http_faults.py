@@ -36,6 +36,14 @@ _SETUP: Final = {
 }
 """Statuses that say that the address, the method or the access is wrong, and nothing about the agent."""
 
+_NO_ROOM: Final = {
+    429: "the server limits how much it is asked: wait, raise its limit, lower --supportbench-concurrency, or raise "
+    "the option retries in an agent file",
+    503: "the server takes no requests now: wait until it has started or has room, raise its limit, or lower "
+    "--supportbench-concurrency; it is asked again only where its answer has the header Retry-After",
+}
+"""What to do about statuses that say that the server has no room, and nothing about how well the agent works."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -69,7 +77,7 @@ def from_status(answer: Answer, place: Place) -> InfrastructureError | AgentFail
         target = _redirect(answer, place)
         remedy = "redirects are not followed; write the final address"
         return InfrastructureError("redirect", f"{said}, to {target}", remedy)
-    return AgentFailure(said + _body(answer, place))
+    return AgentFailure(said + _body(answer, place), _NO_ROOM.get(answer.status, ""))
 
 
 def from_exception(error: Exception, place: Place) -> InfrastructureError | AgentFailure:

@@ -153,7 +153,7 @@ class OllamaAgent(BaseAgent):
         observation: Observation,
         *,
         time_left: Callable[[], float] | None = None,
-        waits: Waits = lambda _pause, _asked: False,
+        waits: Waits | None = None,
     ) -> Reply:
         if not self._checked:
             self.check()
@@ -170,7 +170,7 @@ class OllamaAgent(BaseAgent):
         /,
         *,
         time_left: Callable[[], float] | None,
-        waits: Waits,
+        waits: Waits | None,
     ) -> Answer:
         def attempt() -> ollama.ChatResponse | Unreadable:
             try:

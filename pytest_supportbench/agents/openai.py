@@ -160,7 +160,7 @@ class OpenAIAgent(BaseAgent):
         observation: Observation,
         *,
         time_left: Callable[[], float] | None = None,
-        waits: Waits = lambda _pause, _asked: False,
+        waits: Waits | None = None,
     ) -> Reply:
         ask = partial(self._ask, time_left=time_left, waits=waits)
         if self._mode == "tools":
@@ -182,7 +182,7 @@ class OpenAIAgent(BaseAgent):
         /,
         *,
         time_left: Callable[[], float] | None,
-        waits: Waits,
+        waits: Waits | None,
     ) -> Answer:
         body = self._body(question)
         completions: Any = self._open().chat.completions.with_raw_response

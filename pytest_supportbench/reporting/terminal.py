@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_supportbench.counted import counted
+from pytest_supportbench.reporting.busy import busy_lines
 from pytest_supportbench.reporting.cassettes import cassette_lines, replayed
 from pytest_supportbench.reporting.no_answer import no_answer_lines, of_them
 from pytest_supportbench.reporting.reliability import reliability_lines
@@ -55,12 +56,13 @@ def print_summary(
     budget: Mapping[str, Any] | None = None,
     cassettes: Sequence[Mapping[str, Any]] = (),
     alike: Mapping[str, str] = MappingProxyType({}),
+    busy: Mapping[str, Mapping[str, Mapping[str, int]]] = MappingProxyType({}),
 ) -> None:
     """Print each agent's counts, the agents side by side, and the results file's path.
 
     ``early`` is ``None`` for a run that reached its end, else how many finished episodes it did not report.
     ``budget`` and ``cassettes`` are what the closing line of the results file says of them. ``alike`` has the specs of
-    agents whose names tell too little of them.
+    agents whose names tell too little of them. ``busy`` has by process and server what a server that refused bore.
     """
     suites = ", ".join(sorted({row["suite"] for row in rows})) or "nothing reported"
     reporter.section(f"supportbench: {suites}", sep="=", bold=True)
@@ -83,7 +85,7 @@ def print_summary(
             reporter.write_line(line)
     for line in compared(summaries, comparisons, verbose=reporter.verbosity > 0):
         reporter.write_line(line)
-    for line in cassette_lines(cassettes, verbose=reporter.verbosity > 0):
+    for line in (*cassette_lines(cassettes, verbose=reporter.verbosity > 0), *busy_lines(busy)):
         reporter.write_line(line)
     simulated = sum(row["customer_simulated"] for row in rows)
     if simulated:
