@@ -48,6 +48,7 @@ def _summary(rows: dict[str, Row]) -> Iterator[str]:
         if row and ratios:
             told = "; ".join(f"{found.what} {shown(found).partition(' (')[0]}" for found in ratios)
             yield f"- {row.title}: {told}."
+    yield "- Why not less: [where the time goes](../docs/speed.md#where-the-time-goes)."
     yield ""
 
 

@@ -33,7 +33,7 @@ class MatcherSpec(Frozen):
     within: Annotated[Decimal, Field(ge=0)] | None = None
     unordered: tuple[MatcherValue, ...] | None = None
     any: Literal[True] | None = None
-    not_: Annotated[MatcherValue | None, Field(alias="not")] = None
+    not_: MatcherValue | None = Field(default=None, alias="not")
     same_as: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.(args|result)(\.[A-Za-z0-9_-]+)+$")] | None = (
         None
     )
