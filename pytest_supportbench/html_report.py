@@ -195,7 +195,7 @@ class HtmlReport:
 
         def command(nodeid: str) -> str:
             path, _, name = nodeid.partition("::")
-            file = os.path.normpath(f"{here}/{path}")
+            file = os.path.normpath(Path(here, path))
             return f"pytest {shlex.quote(f'{file}::{name}')}{options}"
 
         return command
