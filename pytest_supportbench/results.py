@@ -241,7 +241,13 @@ def episode_key(line: Mapping[str, Any]) -> str:
 
 def dump(line: Mapping[str, Any]) -> str:
     """Return a mapping as one JSON line; half a surrogate pair, which UTF-8 cannot hold, stays in it as it is."""
+    return json_text(line) + "\n"
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON, compact without ``indent``; what JSON does not know becomes text."""
     try:
-        return to_json(line, inf_nan_mode="constants", fallback=str).decode() + "\n"
+        return to_json(value, indent=indent, inf_nan_mode="constants", fallback=str).decode()
     except PydanticSerializationError:  # half a surrogate pair, or hundreds of levels
-        return dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"
+        separators = (",", ":" if indent is None else ": ")
+        return dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)

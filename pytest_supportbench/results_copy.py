@@ -91,11 +91,15 @@ def _of_one_run(path: Path, lines: Iterable[tuple[int, Json]]) -> Iterator[tuple
     ended = 0
     for number, line in lines:
         kind = line.get("type")
-        other = kind == "summary" and run is not None and line.get("run") != run.get("run")
-        if ended or other or (kind == "run" and run is not None):
-            where = f"line {ended or number} ends {'another run' if other else 'the run'}"
-            where = f"line {number} begins another run" if kind == "run" else where
-            msg = f"{path}: holds more than one run, or lines behind its end ({where}); give each run a file of its own"
+        wrong = ""
+        if kind == "run" and run is not None:
+            wrong = f"line {number} begins another run"
+        elif ended:
+            wrong = f"line {ended} ends the run"
+        elif kind == "summary" and run is not None and line.get("run") != run.get("run"):
+            wrong = f"line {number} ends another run"
+        if wrong:
+            msg = f"{path}: holds more than one run, or lines behind its end ({wrong}); give each run a file of its own"
             raise UsageError(msg)
         if kind == "run":
             run = line

@@ -9,10 +9,9 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from json import dumps
 from typing import Any, Final, TypeAlias
 
-from pydantic_core import PydanticSerializationError, to_json
+from pytest_supportbench.results import json_text
 
 Json: TypeAlias = dict[str, Any]
 
@@ -60,17 +59,7 @@ def cut(text: str, limit: int) -> str:
 
 def data_text(value: Any) -> str:
     """Return a value as JSON that people can read, bounded."""
-    return cut(_json(value, indent=1).decode("utf-8", "replace"), MAX_DATA)
-
-
-def _json(value: Any, indent: int | None = None) -> bytes:
-    """Return a value as JSON; half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
-    try:
-        return to_json(value, indent=indent, inf_nan_mode="constants", fallback=str)
-    except PydanticSerializationError:  # half a surrogate pair, or hundreds of levels
-        separators = (",", ":" if indent is None else ": ")
-        text = dumps(value, ensure_ascii=False, indent=indent, separators=separators, default=str)
-        return text.encode("utf-8", "replace")
+    return cut(json_text(value, indent=1), MAX_DATA)
 
 
 def story(line: Mapping[str, Any], row: Mapping[str, Any], command: str) -> Json:
@@ -139,7 +128,7 @@ def _call(call: Mapping[str, Any]) -> Json:
 
 def packed(data: Any) -> str:
     """Return JSON data deflated (zlib) in base64."""
-    return base64.b64encode(zlib.compress(_json(data), 6)).decode()
+    return base64.b64encode(zlib.compress(json_text(data).encode("utf-8", "replace"), 6)).decode()
 
 
 def blocks(
