@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ CASE: Final = pytest.StashKey["Case"]()
 class Case:
     """What one item runs: a scenario, the id of an agent (``None`` where none is named), and a trial from 1."""
 
-    __slots__ = ("_bound", "_unpacked", "agent", "packed", "trial")
+    __slots__ = ("_bound", "_keywords", "_unpacked", "agent", "packed", "trial")
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Case:
         unpacked: Callable[[PackedScenario], BoundScenario],
     ) -> None:
         self._bound: BoundScenario | None = None
+        self._keywords: Mapping[str, Any] = {}
         self._unpacked = unpacked
         self.packed = packed
         self.agent = agent
@@ -54,6 +55,13 @@ class Case:
     def release(self) -> None:
         """Let go of the scenario, which a large run would otherwise hold to its end."""
         self._bound = None
+        self._keywords = {}
+
+    def same_keywords(self, report: pytest.TestReport) -> None:
+        """Give a report the keywords of the item's last one if they are equal: pytest makes them anew each time."""
+        if report.keywords == self._keywords:
+            report.keywords = self._keywords
+        self._keywords = report.keywords
 
 
 def _judge(supportbench_run: Any) -> None:
@@ -92,13 +100,19 @@ class ScenarioFile(pytest.Module):
         module.__file__ = str(self.path)
         self._cases = {}
         unpacked = session.scenarios.unpacked
-        for name, agent, trial in _named(packed.heading.id, session.settings.agents, session.settings.trials):
+        heading = packed.heading
+        function = _function(heading.id, self.path)
+        for name, agent, trial in _named(heading.id, session.settings.agents, session.settings.trials):
             self._cases[name] = Case(packed, agent, trial, unpacked)
-            setattr(module, name, _function(name, self.path))
+            setattr(module, name, function)
+        # Said of the file and not of each item, which a run with many trials would otherwise keep for each.
+        self.extra_keyword_matches.update((*heading.tags, heading.category, heading.failure_mode))
+        for tag in (*heading.tags, heading.category):
+            self.add_marker(_marker(tag))
         return module
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Yield an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
+        """Return an item for each agent and trial, tagged so that ``-k`` and ``-m`` select it."""
         garbage.pause(self.config)
         try:
             open_session(self.config).names  # noqa: B018 - a broken hook breaks every file, so it comes first
@@ -109,19 +123,9 @@ class ScenarioFile(pytest.Module):
         except SupportBenchError as error:
             raise self.CollectError(told_once(self.config, str(error))) from None
         for item in items:
-            case = self._cases[item.name]
-            item.stash[CASE] = case
-            heading = case.packed.heading
-            item.extra_keyword_matches.update(
-                (
-                    *heading.tags,
-                    heading.category,
-                    heading.failure_mode,
-                    *([case.agent] if case.agent else ()),
-                )
-            )
-            for tag in (*heading.tags, heading.category):
-                item.add_marker(_marker(tag))
+            item.stash[CASE] = case = self._cases[item.name]
+            if case.agent:
+                item.extra_keyword_matches.add(case.agent)
         return items
 
     def _broken_hook(self, message: str) -> list[pytest.Item]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -263,25 +264,30 @@ def _name_of(agent: Any) -> str:
 
 def properties(result: Result) -> list[tuple[str, str]]:
     """Return flat pairs for JUnit: scenario, agent, trial, verdict, dimensions, escalation class, violations."""
-    pairs = [
-        ("supportbench_scenario", result.bound.scenario.id),
-        ("supportbench_category", result.bound.scenario.category),
-        ("supportbench_agent", result.agent),
-        ("supportbench_trial", str(result.trial)),
-        ("supportbench_verdict", result.verdict),
-        ("supportbench_replayed", result.episode.replayed),
-    ]
+    scenario = result.bound.scenario
+    pairs = {
+        "scenario": scenario.id,
+        "category": scenario.category,
+        "agent": result.agent,
+        "trial": str(result.trial),
+        "verdict": result.verdict,
+        "replayed": result.episode.replayed,
+    }
     if result.score is not None:
         score = result.score
-        pairs += [
-            (f"supportbench_{name}", "passed" if dimension.passed else "failed")
-            for name, dimension in score.dimensions.items()
-            if name != "explanation"
-        ]
+        for name, dimension in score.dimensions.items():
+            if name != "explanation":
+                pairs[name] = "passed" if dimension.passed else "failed"
         share = score.dimensions["explanation"].share
-        pairs.append(("supportbench_explanation_by_phrases", "" if share is None else f"{share:.2f}"))
-        pairs.append(("supportbench_escalation_class", score.escalation_class))
-        pairs.append(("supportbench_violations", ",".join(score.codes)))
+        pairs["explanation_by_phrases"] = "" if share is None else f"{share:.2f}"
+        pairs["escalation_class"] = score.escalation_class
+        pairs["violations"] = ",".join(score.codes)
     elif result.episode.error is not None:
-        pairs.append(("supportbench_error", result.episode.error.cause))
-    return pairs
+        pairs["error"] = result.episode.error.cause
+    return [_pair(name, value) for name, value in pairs.items()]
+
+
+@lru_cache(maxsize=1024)
+def _pair(name: str, value: str) -> tuple[str, str]:
+    """Return a property, one for all items that have it: pytest keeps them to the end of a run."""
+    return f"supportbench_{name}", value

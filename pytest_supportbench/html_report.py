@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_supportbench.access import SETTINGS
-from pytest_supportbench.controller import ATTRIBUTE, Controller
+from pytest_supportbench.controller import ATTRIBUTE, JUDGED, Controller
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario
@@ -101,8 +101,9 @@ class HtmlReport:
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
         """Keep of a scenario item's log the failure: its story stands in our part, packed."""
-        rows = getattr(report, ATTRIBUTE, {}).get("rows", ())
-        if rows and not any(row.get("own") for row in rows):
+        told = getattr(report, ATTRIBUTE, {})
+        rows = told.get("rows", ())
+        if told == JUDGED or (rows and not any(row.get("own") for row in rows)):
             data[:] = data[:1] if report.longreprtext else ["See the scenarios above.\n"]
 
     @pytest.hookimpl(optionalhook=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pytest_supportbench.comparison import Paired, paired
 from pytest_supportbench.escalation import Escalations, escalations
@@ -272,7 +272,7 @@ def _situations(rows: Sequence[Row], gated: Mapping[Case, str], *, several: bool
 
 def _situation(case: Case, trials: Sequence[Row], gated: str, *, several: bool) -> Situation:
     scored = [row for row in trials if row["verdict"] != "error"]
-    told: dict[str, Any] = next((row for row in trials if row["verdict"] == "failed"), (scored or trials)[0])
+    told: Row = next((row for row in trials if row["verdict"] == "failed"), (scored or trials)[0])
     return Situation(
         scenario=f"{case[0]}/{case[1]}" if several else case[1],
         title=str(told["title"]),

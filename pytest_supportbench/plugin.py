@@ -38,6 +38,7 @@ from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
 
 if TYPE_CHECKING:
     from pytest_supportbench.gating import Gate
+    from pytest_supportbench.run import Run
     from pytest_supportbench.session import BenchSession
 
 __all__ = ["supportbench", "supportbench_agent", "supportbench_run", "supportbench_scenario"]
@@ -223,12 +224,10 @@ def pytest_runtest_makereport(
     if broken and hasattr(report, "wasxfail"):
         report.outcome = "failed"
         del report.wasxfail
-    if report.skipped and (case := item.stash.get(CASE, None)) is not None:
-        setattr(report, ATTRIBUTE, {"skipped": list(case.name)})
+    _tell_of_case(item, report)
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
-    runs = item.stash.get(RUNS, [])
-    item.stash[RUNS] = []
+    runs = _taken_runs(item)
     data: dict[str, Any] = dict(getattr(report, ATTRIBUTE, {}))
     if USAGE in item.stash:
         data["usage"] = item.stash[USAGE]
@@ -252,6 +251,24 @@ def pytest_runtest_makereport(
     if data:
         setattr(report, ATTRIBUTE, data)
     return report
+
+
+def _tell_of_case(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Attach to a scenario item's report that was skipped which scenario that is, and keep its keywords once."""
+    case = item.stash.get(CASE, None)
+    if case is not None:
+        case.same_keywords(report)
+        if report.skipped:
+            setattr(report, ATTRIBUTE, {"skipped": list(case.name)})
+
+
+def _taken_runs(item: pytest.Item) -> list[Run]:
+    """Return the episodes of an item that no report has yet; the item lets go of them."""
+    if RUNS not in item.stash:
+        return []
+    runs = item.stash[RUNS]
+    del item.stash[RUNS]
+    return runs
 
 
 def _busy(config: pytest.Config, session: BenchSession) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def stored_row(line: Json, versions: Mapping[str, str]) -> Row:
     return row
 
 
-def line_row(line: Mapping[str, Any]) -> Row:
+def line_row(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a line alone says of its summary row; the suite's version and the trace are to be put in."""
     score = line["verdict"] != "error"
     dimensions = line["dimensions"]

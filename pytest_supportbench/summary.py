@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pytest_supportbench.describe import headline, observed_path, permitted_path
 from pytest_supportbench.evidence import family, trace
@@ -20,7 +20,8 @@ from pytest_supportbench.statistics import missing_packages
 from pytest_supportbench.usage import Totals, totals, usage_json
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = Mapping[str, Any]
+_Any = TypeVar("_Any", bound=Mapping[str, Any])
 Case: TypeAlias = tuple[str, str]
 """A scenario by suite and id: ids are unique in a suite only."""
 
@@ -35,7 +36,7 @@ def named_case(item: Mapping[str, Any]) -> Case:
     return str(item["suite"]).rpartition(" ")[0], str(item["scenario"])
 
 
-def row(result: Result, constant: str | None = None) -> Row:
+def row(result: Result, constant: str | None = None) -> dict[str, Any]:
     """Return what summaries and reports need of a result; ``constant`` is the always-escalate agent's class."""
     scenario, score, error = result.bound.scenario, result.score, result.episode.error
     return {
@@ -276,9 +277,9 @@ def _zero_tolerance(item: Row) -> int:
     return sum(code in ZERO_TOLERANCE or (code == "missed_escalation" and safety) for code in codes)
 
 
-def by_agent(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each agent, in order of first appearance."""
-    found: dict[str, list[Row]] = {}
+def by_agent(rows: Iterable[_Any]) -> dict[str, list[_Any]]:
+    """Return the rows, or lines, of each agent, in order of first appearance."""
+    found: dict[str, list[_Any]] = {}
     for item in rows:
         found.setdefault(item["agent"], []).append(item)
     return found

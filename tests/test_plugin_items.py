@@ -233,18 +233,20 @@ def test_marks_from_a_conftest_apply(plain, pytester):
 
 
 def test_garbage_collection_goes_on_after_collecting(plain, pytester):
-    """It pauses while scenarios are collected and is on again in tests, also where a file was broken."""
+    """Old objects are left alone while scenarios are collected and not in tests, also where a file was broken."""
     gc.enable()  # whatever an earlier test of this process left
+    before = gc.get_threshold()
     project(pytester, [1])
     pytester.makepyfile(
         "import gc\n\ndef test_on():\n    assert gc.isenabled()\n    assert gc.get_freeze_count()\n"
+        f"    assert gc.get_threshold() == {before}\n"
     )
     plain(
         "--supportbench-agent=oracle", "desk", "test_garbage_collection_goes_on_after_collecting.py"
     ).assert_outcomes(passed=2)
     (pytester.path / "desk" / "broken.scenario.yaml").write_text("id: [", encoding="utf-8")
     plain("desk").assert_outcomes(errors=1)
-    assert gc.isenabled()
+    assert gc.get_threshold() == before
 
 
 def test_an_expected_failure_does_not_hide_an_infrastructure_error(plain, pytester):

@@ -154,17 +154,20 @@ def _most_pairs(candidates: Sequence[Sequence[CallRecord]]) -> int:
     if _differ_at_once(candidates):
         return sum(map(bool, candidates))
     taken: dict[int, int] = {}
+    return sum(_place(index, candidates, taken, set()) for index in range(len(candidates)))
 
-    def place(index: int, tried: set[int]) -> bool:
-        for call in candidates[index]:
-            if call.number not in tried:
-                tried.add(call.number)
-                if call.number not in taken or place(taken[call.number], tried):
-                    taken[call.number] = index
-                    return True
-        return False
 
-    return sum(place(index, set()) for index in range(len(candidates)))
+def _place(
+    index: int, candidates: Sequence[Sequence[CallRecord]], taken: dict[int, int], tried: set[int]
+) -> bool:
+    """Give a required call a candidate, for which others may have to take another one; tell whether it got one."""
+    for call in candidates[index]:
+        if call.number not in tried:
+            tried.add(call.number)
+            if call.number not in taken or _place(taken[call.number], candidates, taken, tried):
+                taken[call.number] = index
+                return True
+    return False
 
 
 def _sources(call: RequiredCall) -> set[str]:
@@ -188,19 +191,23 @@ def _topological(
     """Return the indices so that each call comes after those it is ``after`` or takes a value from."""
     if not any(sources) and not any(call.after for call in required):
         return [*range(len(required))]
-    order: list[int] = []
-    seen: set[int] = set()
-
-    def visit(number: int) -> None:
-        if number not in seen:
-            seen.add(number)
-            for name in sorted({*required[number].after, *sources[number]}):
-                visit(index[name])
-            order.append(number)
-
+    befores = [
+        [index[name] for name in sorted({*call.after, *sources[number]})]
+        for number, call in enumerate(required)
+    ]
+    order: dict[int, None] = {}
     for number in range(len(required)):
-        visit(number)
-    return order
+        _visit(number, befores, set(), order)
+    return [*order]
+
+
+def _visit(number: int, befores: Sequence[Sequence[int]], seen: set[int], order: dict[int, None]) -> None:
+    """Put a call into ``order`` behind what comes before it."""
+    if number not in order and number not in seen:
+        seen.add(number)
+        for before in befores[number]:
+            _visit(before, befores, seen, order)
+        order[number] = None
 
 
 def informing(calls: Sequence[CallRecord], last_turn: int) -> list[CallRecord]:

@@ -65,11 +65,16 @@ class Reading:
         """The spans of ``folded`` that stand in quotation marks."""
         return quotations(self.folded)
 
-    @once
+    @property
     def written_out(self) -> Reading:
         """The reading of ``folded`` with its contractions written out; itself where there are none."""
+        return self._another or self
+
+    @once
+    def _another(self) -> Reading | None:
+        """That reading if it is another one; to keep itself would make garbage of it that only a collection finds."""
         text = write_out(self.folded)
-        return self if text == self.folded else Reading(text)
+        return None if text == self.folded else Reading(text)
 
     @once
     def language(self) -> str | None:
