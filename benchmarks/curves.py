@@ -8,8 +8,15 @@ from typing import Any, Final
 
 WIDTH, HEIGHT, EDGE = 320, 260, 48
 PANELS: Final = (
-    ("seconds", {"seconds": ("wall", "#1f5fbf"), "cpu": ("CPU", "#c05a00")}),
-    ("peak memory, MB", {"peak_mb": ("", "#1f5fbf")}),
+    (
+        "seconds",
+        {
+            "seconds": ("wall", "#1f5fbf"),
+            "cpu": ("CPU", "#c05a00"),
+            "floor_seconds": ("floor", "#6b6b6b"),
+        },
+    ),
+    ("peak memory, MB", {"peak_mb": ("ours", "#1f5fbf"), "floor_mb": ("floor", "#6b6b6b")}),
     ("results file, MB", {"file_mb": ("", "#1f5fbf")}),
 )
 

@@ -31,21 +31,29 @@ def checks(record, reply):
     )
 '''
 
-YAML_CONFTEST: Final = '''\
-"""One item a YAML file, read by the C loader."""
+TRIALS: Final = "FLOOR_TRIALS"
+"""The environment variable that says how many items the YAML floor makes of a file; one without it."""
+
+YAML_CONFTEST: Final = f'''\
+"""One item a YAML file and trial, read by the C loader."""
+
+import os
 
 import pytest
 import yaml
 from toy import agent, checks
+
+TRIALS = int(os.environ.get("{TRIALS}", "1"))
 
 
 class Case(pytest.File):
     def collect(self):
         with self.path.open(encoding="utf-8") as text:
             record = yaml.load(text, yaml.CSafeLoader)
-        item = CaseItem.from_parent(self, name=record["id"])
-        item.record = record
-        yield item
+        for trial in range(TRIALS):
+            item = CaseItem.from_parent(self, name=record["id"] if TRIALS == 1 else f"{{record['id']}}[{{trial + 1}}]")
+            item.record = record
+            yield item
 
 
 class CaseItem(pytest.Item):

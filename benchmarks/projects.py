@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.child import ROOT, run, surroundings
 from benchmarks.contest import Contestant
 from benchmarks.data import write_cases, write_suite
-from benchmarks.floor import write_jsonl_floor, write_yaml_floor
+from benchmarks.floor import TRIALS, write_jsonl_floor, write_yaml_floor
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "--disable-plugin-autoload")
 OURS: Final = (*PYTEST, "-p", "pytest_supportbench.plugin")
@@ -40,12 +40,13 @@ class Projects:
         """The same cases, one JSON object a line."""
         return self.root / "cases.jsonl"
 
-    def yaml_floor(self) -> Contestant:
-        """Return bare pytest with one YAML file a case."""
+    def yaml_floor(self, trials: int = 1) -> Contestant:
+        """Return bare pytest with one YAML file a case and so many items of each."""
         folder = self.root / "yaml"
-        return Contestant(
-            "YAML floor", (*PYTEST, "suite"), folder, self._passed(), before=partial(forget, folder)
-        )
+        environment = {TRIALS: str(trials)} if trials > 1 else {}
+        proof = f"{self.count * trials} passed"
+        forgets = partial(forget, folder)
+        return Contestant("YAML floor", (*PYTEST, "suite"), folder, proof, environment, forgets)
 
     def jsonl_floor(self) -> Contestant:
         """Return bare pytest with one JSONL file."""

@@ -42,7 +42,7 @@ def _summary(rows: dict[str, Row]) -> Iterator[str]:
         return
     yield "## In short\n"
     yield f"- {sum(map(bool, judged))} of {len(judged)} figures that have a target meet it."
-    for name in ("cold-1000", "second-run", "memory", "peers-1000", "peers-10000", "window"):
+    for name in ("cold-1000", "second-run", "memory", "largest", "peers-1000", "peers-10000", "window"):
         row = rows.get(name)
         ratios = [found for found in row.findings if found.unit == "×"] if row else []
         if row and ratios:
@@ -103,14 +103,19 @@ def _curves(store: dict[str, Any]) -> Iterator[str]:
     if not points:
         return
     yield "## Growth\n"
-    yield "![wall and CPU seconds, peak memory and file size by episodes](growth.svg)\n"
-    yield "| episodes | of | wall s | CPU s | peak MB | results file MB |\n|---|---|---|---|---|---|"
+    yield "![wall and CPU seconds, peak memory and file size by episodes, with the YAML floor's](growth.svg)\n"
+    yield "| episodes | of | wall s | CPU s | peak MB | results file MB | floor s | floor MB |"
+    yield "|---|---|---|---|---|---|---|---|"
     for point in points:
-        figures = (point[name] for name in ("seconds", "cpu", "peak_mb", "file_mb"))
+        names = ("seconds", "cpu", "peak_mb", "file_mb", "floor_seconds", "floor_mb")
+        figures = (point[name] for name in names)
         scenarios, trials = point.get("scenarios", point["episodes"]), point.get("trials", 1)
         made_of = f"{scenarios:,} scenarios" + (f", {trials} trials each" if trials > 1 else "")
         yield f"| {point['episodes']:,} | {made_of} | {' | '.join(_number(figure) for figure in figures)} |"
-    yield "\nA further trial costs less than a further scenario: no file is read, and fewer objects are held.\n"
+    yield (
+        "\nThe floor is bare pytest with as many items of the same files. A further trial costs less than a further "
+        "scenario: no file is read, and fewer objects are held.\n"
+    )
 
 
 def shown(found: Finding) -> str:

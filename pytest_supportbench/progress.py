@@ -9,12 +9,19 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_supportbench.access import opened_session
 from pytest_supportbench.collector import CASE
 from pytest_supportbench.controller import ATTRIBUTE
 from pytest_supportbench.settings import FILES, is_scenario_file
 
 INTERVAL: Final = 30.0
 """Seconds between two lines; a run that is shorter has none."""
+
+SLOW: Final = 0.1
+"""Seconds for an episode above which an agent that runs one at a time is worth a word: below, the time is ours."""
+
+ADVISED: Final = 8
+"""So many episodes at a time are what async agents and servers get unasked."""
 
 
 class Progress:
@@ -26,6 +33,7 @@ class Progress:
         self._done: set[str] = set()
         self._total = 0
         self._started = self._told = 0.0
+        self._advised = False
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Count what will run; under xdist the workers know it."""
@@ -51,6 +59,20 @@ class Progress:
         if now - self._told >= INTERVAL:
             self._told = now
             self._tell(line(self._counts, self._total, now - self._started))
+            self._advise(now - self._started)
+
+    def _advise(self, seconds: float) -> None:
+        """Tell once how a slow run gets faster where its agents may bear more than one episode at a time."""
+        session = opened_session(self._config)
+        done = self._counts.total()
+        if self._advised or session is None or done == self._total or seconds / done < SLOW:
+            return
+        if names := session.one_at_a_time():
+            self._advised = True
+            self._tell(
+                f"supportbench: episodes of {', '.join(names)} run one at a time; if the agent may be called from "
+                f"several threads, --supportbench-concurrency={ADVISED} runs {ADVISED} at a time"
+            )
 
     def _tell(self, text: str) -> None:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")

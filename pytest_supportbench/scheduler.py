@@ -217,6 +217,11 @@ class Scheduler:
             )
             raise TooManyHung(msg)
 
+    def widths(self) -> dict[str, int]:
+        """Return how many episodes at a time each agent gets that had any in a window."""
+        with self._opening:
+            return {agent: window.width for agent, window in self._windows.items()}
+
     def busy(self) -> dict[str, Borne]:
         """Return what each server bore that refused requests for being busy."""
         with self._opening:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_supportbench.agents import make_agent
 from pytest_supportbench.agents.base import LiveAgent
@@ -36,6 +36,9 @@ from pytest_supportbench.summary import Row, row
 if TYPE_CHECKING:
     from pytest_supportbench.remote_runner import Remote
     from pytest_supportbench.simulated_customer import SimulatedCustomer
+
+_LOCAL: Final = frozenset({"python", "registered", "command"})
+"""Kinds whose window is 1 because nothing says that the user's code bears more."""
 
 
 class BenchSession:
@@ -138,6 +141,15 @@ class BenchSession:
     def window(self, name: str) -> int:
         """Return how many episodes of that agent, made already, may run at a time."""
         return self.settings.concurrency or self._agents[name].window
+
+    def one_at_a_time(self) -> list[str]:
+        """Return the agents that may bear more episodes at a time than the one that they get unasked."""
+        if self.settings.concurrency is not None:
+            return []
+        widths = self.scheduler.widths()
+        return [
+            name for name, width in widths.items() if width == 1 and self._agents[name].spec.kind in _LOCAL
+        ]
 
     def name_of(self, agent: Any) -> str | None:
         """Return the id of an agent of this session; ``None`` for any other object."""

@@ -171,6 +171,8 @@ def test_the_page_and_the_drawing_are_made_again_from_what_is_stored(tmp_path):
             "cpu": 0.1,
             "peak_mb": 40 + power,
             "file_mb": 10.0**power,
+            "floor_seconds": 0.05 * 10**power,
+            "floor_mb": 39 + power,
         }
         for power in (1, 2, 3)
     ]
@@ -180,10 +182,10 @@ def test_the_page_and_the_drawing_are_made_again_from_what_is_stored(tmp_path):
         [sys.executable, "-m", "benchmarks", "--report-only", "--out", tmp_path], cwd=ROOT, check=False
     )
     assert done.returncode == 0
-    assert "| 1,000 | 100 scenarios, 10 trials each | 100 | 0.1 | 43 | 1,000 |" in (
+    assert "| 1,000 | 100 scenarios, 10 trials each | 100 | 0.1 | 43 | 1,000 | 50 | 42 |" in (
         tmp_path / "RESULTS.md"
     ).read_text("utf-8")
-    assert (tmp_path / "growth.svg").read_text("utf-8").count("<circle") == 12
+    assert (tmp_path / "growth.svg").read_text("utf-8").count("<circle") == 18
 
 
 def test_the_page_about_speed_names_every_group():

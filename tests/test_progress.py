@@ -52,3 +52,46 @@ def test_a_short_run_tells_nothing(pytester):
     project(pytester, range(1, 4))
     run = pytester.runpytest("desk", "--supportbench-agent=python:desk_agents:odd")
     run.stdout.no_re_match_line(r"supportbench: \d of 3")
+
+
+SLOW = """
+import time
+
+def slow(observation):
+    time.sleep(0.15)
+    return {"action": "answer", "message": "We are open from nine to five."}
+
+async def asynchronous(observation):
+    return slow(observation)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "times"),
+    [
+        ("slow", (), 1),
+        ("slow", ("--supportbench-concurrency=1",), 0),
+        ("asynchronous", (), 0),
+        ("slow", ("-q",), 0),
+    ],
+)
+def test_who_waits_for_a_slow_function_is_told_once_how_to_wait_less(
+    pytester, monkeypatch, name, options, times
+):
+    """Not who said how many may run at a time, and not of an agent that has more already."""
+    project(pytester, range(1, 5))
+    pytester.makepyfile(slow_agents=SLOW)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    run = pytester.runpytest("desk", f"--supportbench-agent=python:slow_agents:{name}", *options)
+    run.assert_outcomes(passed=4)
+    advice = f"supportbench: episodes of python-slow_agents-{name} run one at a time; "
+    assert run.stdout.str().count(advice) == times
+
+
+def test_a_quick_function_is_no_reason_for_advice(pytester, monkeypatch):
+    """Where an episode takes less than a tenth of a second, waiting is not what takes the time."""
+    project(pytester, range(1, 5))
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    monkeypatch.setattr(progress, "SLOW", 60.0)
+    run = pytester.runpytest("desk", "--supportbench-agent=python:desk_agents:odd")
+    run.stdout.no_re_match_line("supportbench: episodes of")
