@@ -12,6 +12,7 @@ import pytest
 from pytest_supportbench.access import RUN, SETTINGS
 from pytest_supportbench.explaining import Explaining
 from pytest_supportbench.kept import keep
+from pytest_supportbench.report_data import carried, unload
 from pytest_supportbench.stopping import cut_noticed, stopped
 from pytest_supportbench.tally import Tally
 from pytest_supportbench.uninterrupted import uninterrupted
@@ -26,17 +27,9 @@ if TYPE_CHECKING:
     from pytest_supportbench.results_file import RunFile
     from pytest_supportbench.summary import AgentSummary, Row
 
-ATTRIBUTE: Final = "supportbench"
-"""The report attribute that carries rows from where an item ran to where it is reported; plain JSON data."""
-
-JUDGED: Final = {"judged": True}
-"""What is left of it on a scenario item's report after that."""
-
-_OWN: Final = {"own": True}
-
 EXIT_USAGE: Final = 4
 EXIT_ERRORS_ONLY: Final = 10
-_JUDGED_STATUS: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
+_JUDGED: Final = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED})
 """The statuses of runs that pytest brought to their end; what the gate says takes their place."""
 
 
@@ -69,19 +62,15 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Note what kind of failure a report is if it is one, and take its rows when all have seen it.
-
-        pytest keeps reports to the end of a run, so rows do not stay in them.
-        """
-        data: dict[str, Any] = getattr(report, ATTRIBUTE, {})
+        """Note what kind of failure a report is if it is one, and take its rows out when all have seen them."""
+        data = carried(report)
         rows = data.get("rows", [])
         self._tally.take(report, data, rows)
         try:
             return (yield)
         finally:
             self._keep(report, [keep(row) for row in rows])
-            if rows:
-                setattr(report, ATTRIBUTE, _OWN if any(row.get("own") for row in rows) else JUDGED)
+            unload(report)
 
     def _keep(self, report: pytest.TestReport, rows: list[Row]) -> None:
         """Keep the rows of an item's last attempt; those of its subtests are reported before its own."""
@@ -137,7 +126,7 @@ class Controller:
             tell = partial(_tell, session.config)
             self._explaining.explain(run, files, tell, stopped=stopped(session))
         if self._gate is not None and gated:
-            around = self._tally.beside(session.testsfailed, ended=int(session.exitstatus) in _JUDGED_STATUS)
+            around = self._tally.beside(session.testsfailed, ended=int(session.exitstatus) in _JUDGED)
             skipped = set(self._tally.skipped.values())
             self._outcome = self._gate.judge(run, self._explaining.for_gate, around, self._lost(), skipped)
 
@@ -204,7 +193,7 @@ class Controller:
     def _exit_status(self, session: pytest.Session, status: int) -> int:
         """Return the status: failures win over a user's mistakes, and these over errors, which a rerun may cure."""
         failed = self._tally.failed or self._tally.uncounted(session.testsfailed) > 0
-        if status not in _JUDGED_STATUS or (failed and self._outcome is None):
+        if status not in _JUDGED or (failed and self._outcome is None):
             return status
         judged = None if self._outcome is None else self._outcome.exit_status
         if judged == pytest.ExitCode.TESTS_FAILED:

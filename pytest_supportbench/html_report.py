@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_supportbench.access import SETTINGS
-from pytest_supportbench.controller import ATTRIBUTE, JUDGED, Controller
+from pytest_supportbench.controller import Controller
+from pytest_supportbench.report_data import carried, carries, of_scenario
 
 if TYPE_CHECKING:
     from pytest_supportbench.loading import BoundScenario
@@ -84,7 +85,7 @@ class HtmlReport:
         """Take each scenario's stake once; note a worker of pytest-xdist that died, which pytest-html does not list."""
         if report.when not in {"setup", "call", "teardown"}:
             self._crashes.append(report.longreprtext)
-        for row in getattr(report, ATTRIBUTE, {}).get("rows", ()):
+        for row in carried(report).get("rows", ()):
             if (told := row.pop(_STAKE, None)) is not None:
                 self._stakes.setdefault(_case(row), told)
 
@@ -93,7 +94,7 @@ class HtmlReport:
         """Escape the test's id, which pytest-html takes as markup."""
         from markupsafe import escape  # noqa: PLC0415 - only runs with an HTML report
 
-        if hasattr(report, ATTRIBUTE):
+        if carries(report):
             name = report.nodeid if report.when == "call" else f"{report.nodeid}::{report.when}"
             named = f'<td class="col-testId">{escape(name)}</td>'
             cells[:] = [named if 'class="col-testId"' in cell else cell for cell in cells]
@@ -101,9 +102,7 @@ class HtmlReport:
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
         """Keep of a scenario item's log the failure: its story stands in our part, packed."""
-        told = getattr(report, ATTRIBUTE, {})
-        rows = told.get("rows", ())
-        if told == JUDGED or (rows and not any(row.get("own") for row in rows)):
+        if of_scenario(report):
             data[:] = data[:1] if report.longreprtext else ["See the scenarios above.\n"]
 
     @pytest.hookimpl(optionalhook=True)

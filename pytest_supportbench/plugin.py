@@ -20,7 +20,7 @@ from pytest_supportbench import (
 )
 from pytest_supportbench.access import BROKEN_HOOK, RUN, SETTINGS, open_session, opened_session
 from pytest_supportbench.collector import CASE, ScenarioFile
-from pytest_supportbench.controller import ATTRIBUTE, Controller
+from pytest_supportbench.controller import Controller
 from pytest_supportbench.fixtures import (
     BROKEN,
     RUNS,
@@ -32,6 +32,7 @@ from pytest_supportbench.fixtures import (
     supportbench_scenario,
 )
 from pytest_supportbench.progress import Progress
+from pytest_supportbench.report_data import carried, carry
 from pytest_supportbench.shown import Warned, clear_captured
 from pytest_supportbench.uninterrupted import uninterrupted
 from pytest_supportbench.upcoming import NEXT, UPCOMING, Upcoming
@@ -228,7 +229,7 @@ def pytest_runtest_makereport(
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
     runs = _taken_runs(item)
-    data: dict[str, Any] = dict(getattr(report, ATTRIBUTE, {}))
+    data: dict[str, Any] = dict(carried(report))
     if USAGE in item.stash:
         data["usage"] = item.stash[USAGE]
     if broken:
@@ -249,7 +250,7 @@ def pytest_runtest_makereport(
             for run in runs:
                 report.sections.extend(sections(run.result, str(report.longrepr)))
     if data:
-        setattr(report, ATTRIBUTE, data)
+        carry(report, data)
     return report
 
 
@@ -259,7 +260,7 @@ def _tell_of_case(item: pytest.Item, report: pytest.TestReport) -> None:
     if case is not None:
         case.same_keywords(report)
         if report.skipped:
-            setattr(report, ATTRIBUTE, {"skipped": list(case.name)})
+            carry(report, {"skipped": list(case.name)})
 
 
 def _taken_runs(item: pytest.Item) -> list[Run]:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_supportbench.access import opened_session
 from pytest_supportbench.collector import CASE
-from pytest_supportbench.controller import ATTRIBUTE
+from pytest_supportbench.report_data import carried
 from pytest_supportbench.settings import FILES, is_scenario_file
 
 INTERVAL: Final = 30.0
@@ -50,7 +50,7 @@ class Progress:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count an item that brings a verdict, and tell when it is time."""
-        rows = getattr(report, ATTRIBUTE, {}).get("rows", ())
+        rows = carried(report).get("rows", ())
         if not rows or rows[-1].get("own") or report.nodeid in self._done:
             return
         self._done.add(report.nodeid)

@@ -25,6 +25,7 @@ PYTEST_GROUP = {
     "html_report",
     "plugin",
     "progress",
+    "report_data",
     "run",
     "session",
     "settings",
