@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ CASE: Final = pytest.StashKey["Case"]()
 class Case:
     """What one item runs: a scenario, the id of an agent (``None`` where none is named), and a trial from 1."""
 
-    __slots__ = ("_bound", "_keywords", "_unpacked", "agent", "packed", "trial")
+    __slots__ = ("_bound", "_unpacked", "agent", "packed", "trial")
 
     def __init__(
         self,
@@ -34,7 +34,6 @@ class Case:
         unpacked: Callable[[PackedScenario], BoundScenario],
     ) -> None:
         self._bound: BoundScenario | None = None
-        self._keywords: Mapping[str, Any] = {}
         self._unpacked = unpacked
         self.packed = packed
         self.agent = agent
@@ -55,13 +54,6 @@ class Case:
     def release(self) -> None:
         """Let go of the scenario, which a large run would otherwise hold to its end."""
         self._bound = None
-        self._keywords = {}
-
-    def same_keywords(self, report: pytest.TestReport) -> None:
-        """Give a report the keywords of the item's last one if they are equal: pytest makes them anew each time."""
-        if report.keywords == self._keywords:
-            report.keywords = self._keywords
-        self._keywords = report.keywords
 
 
 def _judge(supportbench_run: Any) -> None:
@@ -69,9 +61,13 @@ def _judge(supportbench_run: Any) -> None:
     supportbench_run.assert_passed()
 
 
-def _function(name: str, path: Path) -> types.FunctionType:
-    """Return a copy of `_judge` that pytest sees as defined in the scenario file."""
-    code = _judge.__code__.replace(co_filename=str(path), co_firstlineno=1, co_name=name, co_qualname=name)
+def _code(name: str, path: Path) -> types.CodeType:
+    """Return the code of `_judge` as if it stood in the scenario file."""
+    return _judge.__code__.replace(co_filename=str(path), co_firstlineno=1, co_name=name, co_qualname=name)
+
+
+def _function(name: str, code: types.CodeType) -> types.FunctionType:
+    """Return a test function of its own for an item, since hooks mark functions."""
     function = types.FunctionType(code, _judge.__globals__, name)
     function.__dict__["__test__"] = True
     return function
@@ -101,10 +97,10 @@ class ScenarioFile(pytest.Module):
         self._cases = {}
         unpacked = session.scenarios.unpacked
         heading = packed.heading
-        function = _function(heading.id, self.path)
+        code = _code(heading.id, self.path)
         for name, agent, trial in _named(heading.id, session.settings.agents, session.settings.trials):
             self._cases[name] = Case(packed, agent, trial, unpacked)
-            setattr(module, name, function)
+            setattr(module, name, _function(name, code))
         # Said of the file and not of each item, which a run with many trials would otherwise keep for each.
         self.extra_keyword_matches.update((*heading.tags, heading.category, heading.failure_mode))
         for tag in (*heading.tags, heading.category):

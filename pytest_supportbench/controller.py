@@ -12,7 +12,7 @@ import pytest
 from pytest_supportbench.access import RUN, SETTINGS
 from pytest_supportbench.explaining import Explaining
 from pytest_supportbench.kept import keep
-from pytest_supportbench.report_data import carried, unload
+from pytest_supportbench.report_data import Unloading, carried
 from pytest_supportbench.stopping import cut_noticed, stopped
 from pytest_supportbench.tally import Tally
 from pytest_supportbench.uninterrupted import uninterrupted
@@ -59,6 +59,7 @@ class Controller:
         self._reported: dict[str, list[Row]] = {}
         self._subtests: dict[str, list[Row]] = {}
         self._tally = Tally(gated=gate is not None)
+        self._unloading = Unloading()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
@@ -70,7 +71,7 @@ class Controller:
             return (yield)
         finally:
             self._keep(report, [keep(row) for row in rows])
-            unload(report)
+            self._unloading.take(report)
 
     def _keep(self, report: pytest.TestReport, rows: list[Row]) -> None:
         """Keep the rows of an item's last attempt; those of its subtests are reported before its own."""

@@ -18,14 +18,19 @@ _THRESHOLD: Final = pytest.StashKey[tuple[int, int, int]]()
 def pause(config: pytest.Config) -> None:
     """Look at new objects only, once each, unless collection is off already."""
     if gc.isenabled() and _THRESHOLD not in config.stash:
-        config.stash[_THRESHOLD] = young, _, _ = gc.get_threshold()
-        gc.set_threshold(young, _NEVER, _NEVER)
+        config.stash[_THRESHOLD] = found = gc.get_threshold()
+        gc.set_threshold(found[0], _NEVER, _NEVER)
 
 
 def resume(config: pytest.Config) -> None:
-    """Look at all objects again if `pause` ended that, but for those that were made until now."""
+    """Look at all objects again if `pause` ended that, but for those that were made until now.
+
+    Thresholds that somebody else set in between stay.
+    """
     if _THRESHOLD in config.stash:
-        gc.set_threshold(*config.stash[_THRESHOLD])
+        found = config.stash[_THRESHOLD]
         del config.stash[_THRESHOLD]
+        if gc.get_threshold() == (found[0], _NEVER, _NEVER):
+            gc.set_threshold(*found)
         gc.collect(0)
         gc.freeze()

@@ -225,7 +225,7 @@ def pytest_runtest_makereport(
     if broken and hasattr(report, "wasxfail"):
         report.outcome = "failed"
         del report.wasxfail
-    _tell_of_case(item, report)
+    _tell_of_skipped(item, report)
     if call.when != "call" and not (call.when == "setup" and report.failed):
         return report
     runs = _taken_runs(item)
@@ -254,13 +254,11 @@ def pytest_runtest_makereport(
     return report
 
 
-def _tell_of_case(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Attach to a scenario item's report that was skipped which scenario that is, and keep its keywords once."""
+def _tell_of_skipped(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Attach to a scenario item's report that was skipped which scenario that is."""
     case = item.stash.get(CASE, None)
-    if case is not None:
-        case.same_keywords(report)
-        if report.skipped:
-            carry(report, {"skipped": list(case.name)})
+    if report.skipped and case is not None:
+        carry(report, {"skipped": list(case.name)})
 
 
 def _taken_runs(item: pytest.Item) -> list[Run]:

@@ -28,10 +28,29 @@ def carry(report: pytest.TestReport, data: Mapping[str, Any]) -> None:
     setattr(report, _ATTRIBUTE, data)
 
 
-def unload(report: pytest.TestReport) -> None:
-    """Take the rows out of a report, which pytest keeps to the end of a run; whose they were stays."""
-    if rows := carried(report).get("rows"):
-        carry(report, _OWN if _of_own_test(rows) else _JUDGED)
+class Unloading:
+    """Takes out of reports what nothing needs when all have seen them: pytest keeps them to the end of a run."""
+
+    def __init__(self) -> None:
+        self._last: pytest.TestReport | None = None
+        self._judged = ""
+
+    def take(self, report: pytest.TestReport) -> None:
+        """Take the rows out, and let the reports of a scenario item have their keywords together.
+
+        What else a report carries stays, since some plugins report one again, and so does whose the rows were.
+        """
+        data = carried(report)
+        if rows := data.get("rows"):
+            left = {name: value for name, value in data.items() if name != "rows"}
+            whose = _OWN if _of_own_test(rows) else _JUDGED
+            carry(report, {**left, **whose} if left else whose)
+            self._judged = report.nodeid if whose is _JUDGED else ""
+        last, self._last = self._last, report
+        if last is None or not self._judged == report.nodeid == last.nodeid:
+            return
+        if report.keywords == last.keywords:
+            report.keywords = last.keywords
 
 
 def of_scenario(report: pytest.TestReport) -> bool:

@@ -106,3 +106,62 @@ def test_values_that_equal_each_other_stay_apart():
     """Rows share mappings in them, and 1 equals True."""
     rows = [{"in": {"a": value}} for value in (1, True, 1.0)]
     assert [repr(keep(row)["in"]["a"]) for row in rows] == ["1", "True", "1.0"]
+
+
+def test_a_mark_on_one_trial_is_on_no_other(plain, pytester):
+    """Trials have functions of their own, which hooks may mark: a warm-up that may fail excuses no other trial."""
+    project(pytester, [1])
+    pytester.makeconftest(
+        "import pytest\n"
+        "def pytest_generate_tests(metafunc):\n"
+        "    if metafunc.definition.name.endswith('[1]'):\n"
+        "        pytest.mark.xfail(metafunc.function)\n"
+    )
+    plain(agent("bad"), "--supportbench-trials=3").assert_outcomes(failed=2, xfailed=1)
+
+
+def test_what_a_hook_puts_into_one_report_is_in_no_other(plain, pytester):
+    """An item's three reports have equal keywords, until somebody changes those of one."""
+    project(pytester, [1])
+    pytester.makeconftest(
+        "import pytest\n"
+        "@pytest.hookimpl(wrapper=True)\n"
+        "def pytest_runtest_makereport(item, call):\n"
+        "    report = yield\n"
+        "    if report.when == 'call':\n"
+        "        report.keywords['seen'] = 1\n"
+        "    return report\n"
+        "def pytest_terminal_summary(terminalreporter):\n"
+        "    found = [report for kind in ('', 'passed') for report in terminalreporter.stats[kind]]\n"
+        "    print('SEEN', sorted(report.when for report in found if 'seen' in report.keywords))\n"
+    )
+    plain("--supportbench-agent=oracle").stdout.fnmatch_lines(["SEEN ['call']"])
+
+
+def test_a_report_that_is_logged_again_is_judged_as_before(plain, pytester):
+    """Some plugins do; what a gate knows of a failure is not lost the first time."""
+    project(pytester, [1, 2, 3])
+    pytester.makeconftest(
+        "import pytest\n"
+        "from _pytest.runner import runtestprotocol\n"
+        "def pytest_runtest_protocol(item, nextitem):\n"
+        "    for report in runtestprotocol(item, nextitem=nextitem, log=True):\n"
+        "        if report.failed:\n"
+        "            item.ihook.pytest_runtest_logreport(report=report)\n"
+        "    return True\n"
+    )
+    result = plain(agent("odd"), "--supportbench-fail-under=strict=0.5")
+    result.stdout.fnmatch_lines(["*gate: PASS*"])
+    assert result.ret == 0
+
+
+@pytest.mark.parametrize("hook", ["pytest_itemcollected(item)", "pytest_collection_modifyitems(items)"])
+def test_thresholds_of_the_collector_that_a_hook_sets_stay(pytester, hook):
+    """Ours are taken back where nobody set others in between."""
+    project(pytester, [1])
+    pytester.makeconftest(
+        f"import gc\ndef {hook}:\n    gc.set_threshold(50000, 20, 20)\n"
+        "def pytest_sessionfinish():\n    print('FOUND', gc.get_threshold())\n"
+    )
+    result = pytester.runpytest_subprocess(*FOREIGN, "--supportbench-agent=oracle", "-s")
+    result.stdout.fnmatch_lines(["*FOUND (50000, 20, 20)*"])
