@@ -263,7 +263,7 @@ def _name_of(agent: Any) -> str:
 
 
 def properties(result: Result) -> list[tuple[str, str]]:
-    """Return flat pairs for JUnit: scenario, agent, trial, verdict, dimensions, escalation class, violations."""
+    """Return flat pairs for JUnit: scenario, agent, trial, verdict, ending, dimensions, escalation class, violations."""
     scenario = result.bound.scenario
     pairs = {
         "scenario": scenario.id,
@@ -272,6 +272,7 @@ def properties(result: Result) -> list[tuple[str, str]]:
         "trial": str(result.trial),
         "verdict": result.verdict,
         "replayed": result.episode.replayed,
+        "ending": result.episode.ending,
     }
     if result.score is not None:
         score = result.score

@@ -207,6 +207,7 @@ def test_junit_has_properties_failures_and_errors(run, pytester):
     failed = properties("TB-002[python-desk_agents-odd]")
     assert failed["supportbench_scenario"] == "TB-002"
     assert failed["supportbench_verdict"] == "failed"
+    assert failed["supportbench_ending"] == "acted"
     assert failed["supportbench_resolution"] == "failed"
     assert failed["supportbench_policy"] == "passed"
     assert failed["supportbench_escalation_class"] == "abandoned"
@@ -218,6 +219,7 @@ def test_junit_has_properties_failures_and_errors(run, pytester):
     assert "✗ resolution: action\n    expected  answer\n" in failure.text
     broken = properties("TB-001[ollama-m]")
     assert broken["supportbench_verdict"] == "error"
+    assert broken["supportbench_ending"] == "error"
     assert broken["supportbench_error"] == "connection_refused"
     assert cases["TB-001[ollama-m]"].find("error") is not None
     assert properties("TB-001[python-desk_agents-odd]")["supportbench_verdict"] == "passed"
