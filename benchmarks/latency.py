@@ -25,6 +25,9 @@ WIDTHS: Final = {16: 1.12, 64: 1.4}
 MEMORY_MB: Final = 60.0
 _SERIAL: Final = 1
 
+_INTERRUPTED: Final = 2
+"""The exit status of a run that Ctrl-C ended, which is pytest's own."""
+
 
 def window_rows(place: Path, folder: Path, rounds: int, count: int) -> list[Row]:
     """Measure ``count`` episodes of 200 ms at each width, and the peers with all cases at a time."""
@@ -166,7 +169,10 @@ def _after_interrupt(project: Path, agent: str, width: int, options: tuple[str, 
         time.sleep(0.5)
         os.kill(child.pid, signal.SIGINT)
         begin = time.time()
-        child.wait()
+        status = child.wait()
+        if status != _INTERRUPTED:
+            msg = f"Ctrl-C did not stop the run: exit status {status} and not {_INTERRUPTED}"
+            raise RuntimeError(msg)
         return time.time() - begin
 
 

@@ -194,7 +194,8 @@ def after_interrupt(folder: Path, width: int) -> float:
     time.sleep(0.5)
     begin = time.perf_counter()
     process.send_signal(signal.SIGINT)
-    process.wait()
+    if (status := process.wait()) != 2:  # noqa: PLR2004 - pytest's status of interrupted runs
+        raise SystemExit(f"Ctrl-C did not stop the run: exit status {status} and not 2")
     return time.perf_counter() - begin
 
 
