@@ -263,7 +263,7 @@ def _name_of(agent: Any) -> str:
 
 
 def properties(result: Result) -> list[tuple[str, str]]:
-    """Return flat pairs for JUnit: scenario, agent, trial, verdict, ending, dimensions, escalation class, violations."""
+    """Return flat pairs for JUnit: scenario, agent, trial, verdict, ending, dimensions, class, violations."""
     scenario = result.bound.scenario
     pairs = {
         "scenario": scenario.id,
