@@ -31,9 +31,6 @@ def _largest(points: list[dict[str, Any]]) -> Row:
     """Return what the largest run takes, against bare pytest with as many items and against smaller runs."""
     once, some, most = points[-3:]
 
-    def growth(name: str) -> float:
-        return float((most[name] - once[name]) / (some[name] - once[name]))
-
     def further(name: str) -> float:
         return float(1000 * (most[name] - once[name]) / (most["episodes"] - once["episodes"]))
 
@@ -47,7 +44,7 @@ def _largest(points: list[dict[str, Any]]) -> Row:
             Finding(
                 f"({counts[2]} − {counts[0]}) / ({counts[1]} − {counts[0]}), {ideal:g} if linear",
                 "",
-                (growth("seconds"),),
+                ((most["seconds"] - once["seconds"]) / (some["seconds"] - once["seconds"]),),
                 1.1 * ideal,
             ),
             Finding("peak memory, to the YAML floor", "×", (most["peak_mb"] / most["floor_mb"],), 1.3),

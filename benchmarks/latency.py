@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from benchmarks import window
 from benchmarks.child import Run, surroundings
 from benchmarks.contest import Contestant, contest, ratios, say
@@ -24,9 +26,6 @@ WIDTHS: Final = {16: 1.12, 64: 1.4}
 
 MEMORY_MB: Final = 60.0
 _SERIAL: Final = 1
-
-_INTERRUPTED: Final = 2
-"""The exit status of a run that Ctrl-C ended, which is pytest's own."""
 
 
 def window_rows(place: Path, folder: Path, rounds: int, count: int) -> list[Row]:
@@ -170,8 +169,8 @@ def _after_interrupt(project: Path, agent: str, width: int, options: tuple[str, 
         os.kill(child.pid, signal.SIGINT)
         begin = time.time()
         status = child.wait()
-        if status != _INTERRUPTED:
-            msg = f"Ctrl-C did not stop the run: exit status {status} and not {_INTERRUPTED}"
+        if status != pytest.ExitCode.INTERRUPTED:
+            msg = f"Ctrl-C did not stop the run: its exit status is {status}"
             raise RuntimeError(msg)
         return time.time() - begin
 

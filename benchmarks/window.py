@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 REPEATS = 3
 
 SUITE = """\
@@ -194,8 +196,8 @@ def after_interrupt(folder: Path, width: int) -> float:
     time.sleep(0.5)
     begin = time.perf_counter()
     process.send_signal(signal.SIGINT)
-    if (status := process.wait()) != 2:  # noqa: PLR2004 - pytest's status of interrupted runs
-        raise SystemExit(f"Ctrl-C did not stop the run: exit status {status} and not 2")
+    if (status := process.wait()) != pytest.ExitCode.INTERRUPTED:
+        raise SystemExit(f"Ctrl-C did not stop the run: its exit status is {status}")
     return time.perf_counter() - begin
 
 

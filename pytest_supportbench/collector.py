@@ -69,6 +69,7 @@ def _code(name: str, path: Path) -> types.CodeType:
 def _function(name: str, code: types.CodeType) -> types.FunctionType:
     """Return a test function of its own for an item, since hooks mark functions."""
     function = types.FunctionType(code, _judge.__globals__, name)
+    function.__qualname__ = name
     function.__dict__["__test__"] = True
     return function
 

@@ -21,7 +21,7 @@ from pytest_supportbench.usage import Totals, totals, usage_json
 from pytest_supportbench.words import STRICT_DIMENSIONS, ZERO_TOLERANCE
 
 Row: TypeAlias = Mapping[str, Any]
-_Any = TypeVar("_Any", bound=Mapping[str, Any])
+_Row = TypeVar("_Row", bound=Mapping[str, Any])
 Case: TypeAlias = tuple[str, str]
 """A scenario by suite and id: ids are unique in a suite only."""
 
@@ -277,9 +277,9 @@ def _zero_tolerance(item: Row) -> int:
     return sum(code in ZERO_TOLERANCE or (code == "missed_escalation" and safety) for code in codes)
 
 
-def by_agent(rows: Iterable[_Any]) -> dict[str, list[_Any]]:
+def by_agent(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
     """Return the rows, or lines, of each agent, in order of first appearance."""
-    found: dict[str, list[_Any]] = {}
+    found: dict[str, list[_Row]] = {}
     for item in rows:
         found.setdefault(item["agent"], []).append(item)
     return found

@@ -7,6 +7,7 @@ import os
 import signal
 
 import pytest
+from foreign import FOREIGN
 from shared_work import once
 
 NEEDED = (
@@ -83,10 +84,6 @@ def _own_settings(monkeypatch, compiled):
     for name in [name for name in os.environ if name.startswith("SUPPORTBENCH_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-
-
-# Plugins of packages that only the tests need; langsmith's alone takes longer than a run.
-FOREIGN = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:langsmith_plugin")
 
 
 @pytest.fixture

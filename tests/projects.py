@@ -10,6 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foreign import FOREIGN
+
 from pytest_supportbench.results_file import RunFile, read_run
 
 if TYPE_CHECKING:
@@ -168,8 +170,7 @@ def normalised(run: RunFile) -> list[dict[str, Any]]:
 
 def start(pytester: pytest.Pytester, *args: str, folder: Path | None = None) -> subprocess.Popen[str]:
     """Start pytest in the project's folder or another, for tests that kill, signal or time it."""
-    foreign = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:langsmith_plugin")
-    command = [sys.executable, "-m", "pytest", *foreign, *args]
+    command = [sys.executable, "-m", "pytest", *FOREIGN, *args]
     return subprocess.Popen(
         command,
         cwd=folder or pytester.path,

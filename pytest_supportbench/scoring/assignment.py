@@ -195,19 +195,20 @@ def _topological(
         [index[name] for name in sorted({*call.after, *sources[number]})]
         for number, call in enumerate(required)
     ]
-    order: dict[int, None] = {}
+    order: list[int] = []
+    seen: set[int] = set()
     for number in range(len(required)):
-        _visit(number, befores, set(), order)
-    return [*order]
+        _visit(number, befores, seen, order)
+    return order
 
 
-def _visit(number: int, befores: Sequence[Sequence[int]], seen: set[int], order: dict[int, None]) -> None:
+def _visit(number: int, befores: Sequence[Sequence[int]], seen: set[int], order: list[int]) -> None:
     """Put a call into ``order`` behind what comes before it."""
-    if number not in order and number not in seen:
+    if number not in seen:
         seen.add(number)
         for before in befores[number]:
             _visit(before, befores, seen, order)
-        order[number] = None
+        order.append(number)
 
 
 def informing(calls: Sequence[CallRecord], last_turn: int) -> list[CallRecord]:
